@@ -1,0 +1,1 @@
+"""Trajectories in, labelled corpora out."""

@@ -1,0 +1,1 @@
+"""Judging protocols: benchmarks, executors, the suite, statistics, the report."""

@@ -1,0 +1,124 @@
+"""A trial: one task x protocol x seed, recorded whole. The report is built from these and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from handoff.errors import InputError
+from handoff.files import read_jsonl, write_jsonl
+
+FailureKind = Literal[
+    "unreadable_handoff",  # the receiver could not read the text at all
+    "invalid_graph",  # it read a graph that breaks a rule of the schema
+    "unresolved_reference",  # a reference found nothing, or more than one thing, in the result it points into
+    "guard_failed",  # a precondition did not hold
+    "tool_error",  # the environment refused a call that the plan's own run did not see refused
+    "missing_call",  # a call of the delegation's plan was never made
+    "wrong_argument",  # a call was made with another value
+    "wrong_order",  # the right calls in an order that gives another state
+    "wrong_report",  # the state is right, what was told to the user is not
+    "wrong_state",  # none of the above explains why the final state differs
+    "unfaithful",  # the handoff holds an identifier that its source does not
+    "protocol_error",  # the protocol itself raised: recorded, counted, never hidden
+    "environment_error",  # the environment raised something that is not a tool's answer
+]
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Tokens(Frozen):
+    """o200k tokens, counted exactly, of everything one delegation costs."""
+
+    wire: int
+    """The message as it crosses."""
+    read: int
+    """What the executor finally reads, after any decoding."""
+    instructions: int
+    """The protocol's executor instructions."""
+    overhead: int = 0
+    """Anything else spent before the message: a router's call, a correction."""
+
+    @property
+    def total(self) -> int:
+        """What the receiving model pays for, plus the overhead: a format cannot look small by moving its cost."""
+        return self.read + self.instructions + self.overhead
+
+
+class StepRecord(Frozen):
+    """What the executor did for one step of the plan it read."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any] | None = None
+    """With references resolved; None where they could not be."""
+    status: Literal["ok", "tool_error", "unresolved_reference", "guard_failed", "skipped"]
+    detail: str = ""
+    """The result or the error, cut to a readable length."""
+
+
+class FactRecall(Frozen):
+    """Shares in [0, 1] of the delegation's facts that survive in the text: a reading of the text alone."""
+
+    tools: float
+    values: float
+    order: float
+
+
+class Trial(Frozen):
+    """One task x protocol x seed."""
+
+    benchmark: str
+    """`tau2-retail`, `tau2-airline`."""
+    task_id: str
+    protocol: str
+    seed: int
+    executor: str
+    """`scripted`, or a model's name."""
+    task: str
+    """The task's own words."""
+    plan: str
+    """The delegation's plan as the orchestrator held it (compact form), for the drill-down."""
+    handoff: str
+    """The text that crossed."""
+    decoded: str | None = None
+    """What the executor reads where the protocol decodes first; None where it reads the text as it came."""
+    tokens: Tokens
+    steps: tuple[StepRecord, ...] = ()
+    report: tuple[str, ...] = ()
+    """What the executor told the user."""
+    reward: float = Field(ge=0, le=1)
+    """The benchmark's own reward; 0 with a failure beside it where there was nothing to score."""
+    reward_parts: dict[str, float] = Field(default_factory=dict)
+    """The benchmark's parts: `DB`, `COMMUNICATE`."""
+    failure: FailureKind | None = None
+    detail: str = ""
+    """One sentence on the failure."""
+    graph: dict[str, float] = Field(default_factory=dict)
+    """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty where the format holds no graph."""
+    facts: FactRecall | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return (self.benchmark, self.task_id, self.protocol, self.seed)
+
+
+def write_trials(path: str | Path, trials: Iterable[Trial]) -> int:
+    """Write trials in the order of their keys, so that the file does not depend on how they were scheduled."""
+    return write_jsonl(path, (t.model_dump(mode="json") for t in sorted(trials, key=lambda t: t.key)))
+
+
+def read_trials(path: str | Path) -> Iterator[Trial]:
+    """Read trials. Raises InputError with the line and the field."""
+    for number, value in read_jsonl(path):
+        try:
+            yield Trial.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise InputError(first["msg"], file=path, record=number, field=field, found=first["input"]) from None

@@ -1,0 +1,83 @@
+"""What can go wrong, as types. Every error a user can cause is a HandoffError: one message, one exit code, no traceback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+MAX_SHOWN = 120  # characters of a found value that an error repeats
+
+
+class HandoffError(Exception):
+    """Base class. `exit_code` is what the command line returns (table in docs/cli.md)."""
+
+    exit_code = 1
+
+
+class InputError(HandoffError):
+    """A file or record that cannot be used: says which file, which record, which field, what was found, what is allowed."""
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | Path | None = None,
+        record: int | str | None = None,
+        field: str | None = None,
+        found: Any = None,
+        allowed: Iterable[Any] | str | None = None,
+    ) -> None:
+        self.problem, self.file, self.record, self.field, self.found = problem, file, record, field, found
+        self.allowed = allowed if allowed is None or isinstance(allowed, str) else ", ".join(map(str, allowed))
+        super().__init__(problem)
+
+    def __str__(self) -> str:
+        where = [str(self.file)] if self.file is not None else []
+        where += [f"record {self.record}"] if self.record is not None else []
+        where += [f"field {self.field}"] if self.field is not None else []
+        text = f"{', '.join(where)}: {self.problem}" if where else self.problem
+        if self.found is not None:
+            text += f"; found {shorten(self.found)}"
+        if self.allowed is not None:
+            text += f"; allowed: {self.allowed}"
+        return text
+
+
+class ConfigError(InputError):
+    """A configuration that does not fit its class."""
+
+
+class GraphError(InputError):
+    """A graph that breaks a rule of the schema: names the node or edge and the rule."""
+
+
+class CodecError(InputError):
+    """Text that a codec or a protocol cannot read back."""
+
+
+class MissingDependencyError(HandoffError):
+    """An optional package or data set is not there; the message says how to get it."""
+
+    exit_code = 3
+
+
+class OutputError(HandoffError):
+    """The output could not be written (disk full, no permission, it exists with another configuration)."""
+
+    exit_code = 4
+
+
+def shorten(value: Any, limit: int = MAX_SHOWN) -> str:
+    """`repr(value)`, cut to `limit` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint with the nearest known word, or an empty string."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""

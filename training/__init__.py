@@ -1,0 +1,1 @@
+"""Trainers: one a file, over one shared run loop."""
