@@ -1,0 +1,1 @@
+"""Environments: real tools over a real database, behind one small interface."""
