@@ -1,0 +1,21 @@
+"""JSON: the graph as the source paper writes it, minified."""
+
+from __future__ import annotations
+
+from handoff.delegation import Toolset
+from handoff.graph import Graph, executor_instructions
+
+
+def encode(graph: Graph, tools: Toolset) -> str:
+    """Minified JSON."""
+    return graph.dumps()
+
+
+def decode(text: str, tools: Toolset) -> Graph:
+    """Raises CodecError, GraphError."""
+    return Graph.loads(text)
+
+
+def instructions(tools: Toolset) -> str:
+    """The graph executor's instructions, generated from the schema."""
+    return executor_instructions()

@@ -1,0 +1,100 @@
+"""A delegation: what the orchestrator wants done, with the tools that both sides know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from handoff.errors import InputError
+from handoff.graph import Graph
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool's schema: name, description, JSON Schema of its parameters."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """In the order of the schema, which is the order of positional arguments."""
+        return tuple(self.parameters.get("properties", {}))
+
+    def schema_of(self, parameter: str) -> Mapping[str, Any]:
+        """The schema of one parameter, `$ref`s within the tool followed; empty where it has none."""
+        return self.follow(self.parameters.get("properties", {}).get(parameter, {}))
+
+    def follow(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The schema that a `$ref` into this tool's `$defs` stands for, or the schema itself."""
+        target = schema.get("$ref", "")
+        found = self.parameters.get("$defs", {}).get(target.rsplit("/", 1)[-1]) if target else None
+        return found if found is not None else schema
+
+
+class Toolset(Mapping[str, Tool]):
+    """Tools by name, with short names that both sides derive alike."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    @classmethod
+    def from_schemas(cls, schemas: Iterable[Mapping[str, Any]]) -> Toolset:
+        """From OpenAI's function form, with or without the outer {type: function, function: ...}. Raises InputError."""
+        tools = []
+        for number, schema in enumerate(schemas):
+            inner = schema.get("function", schema)
+            if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
+                raise InputError("a tool schema needs a name", record=number, found=schema)
+            tools.append(Tool(inner["name"], inner.get("description") or "", inner.get("parameters") or {}))
+        return cls(tools)
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    @cached_property
+    def short_names(self) -> Mapping[str, str]:
+        """Full name -> the fewest consecutive words of it that stand in no other tool's name; the name itself where none do."""
+        words = {name: name.split("_") for name in self._tools}
+        runs = {name: {"_".join(run) for run in _runs(parts)} for name, parts in words.items()}
+        result = {}
+        for name, parts in words.items():
+            taken = set().union(*(other for key, other in runs.items() if key != name))
+            free = [run for run in _runs(parts) if run and run[0] and "_".join(run) not in taken]
+            best = min(free, key=lambda run: (len(run), len("_".join(run)), run), default=parts)
+            result[name] = "_".join(best)
+        return result
+
+    @cached_property
+    def full_names(self) -> Mapping[str, str]:
+        """Short name -> full name."""
+        return {short: name for name, short in self.short_names.items()}
+
+
+def _runs(parts: list[str]) -> list[list[str]]:
+    return [parts[i:j] for i in range(len(parts)) for j in range(i + 1, len(parts) + 1)]
+
+
+@dataclass(frozen=True)
+class Delegation:
+    """Task, tools, context and plan."""
+
+    id: str
+    task: str
+    """The task in its author's words."""
+    tools: Toolset
+    plan: Graph
+    """What the orchestrator has decided, as a graph."""
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What else the executor must know; structured, and only what is needed."""
+    prose: str | None = None
+    """The plan as the orchestrator wrote it in words, where it did."""
