@@ -1,0 +1,126 @@
+"""What an environment is: real tools over a real database, gold tasks, and the benchmark's own score."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from data.trajectory import Record, Requestor, ToolCall
+from handoff.errors import HandoffError
+
+
+class EnvironmentCallError(HandoffError):
+    """The environment itself failed: what it raised is not a tool's answer."""
+
+
+class EnvTask(Record):
+    """One task of a benchmark."""
+
+    id: str
+    text: str
+    """The task in its author's words."""
+    gold: tuple[ToolCall, ...]
+    """The benchmark's own plan, in order."""
+    communicate: tuple[str, ...]
+    """What the user must have been told in the end."""
+    split: Literal["train", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a tool answered."""
+
+    value: Any
+    """`result_value(content)`: what a reference can point into."""
+    content: str
+    """The answer as the environment gave it."""
+    error: bool
+    """The tool refused; `content` then says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The benchmark's reward for what was done since the last reset."""
+
+    reward: float
+    """In [0, 1]: the product of the parts."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """The parts this task is scored on: `DB`, `COMMUNICATE`, `ENV_ASSERTION`, `ACTION`."""
+    detail: str = ""
+    """What is missing, one clause a finding; empty where the reward is 1."""
+
+
+class Environment(Protocol):
+    """One running copy of a benchmark. It holds state: use one for each trial that runs at the same time (`fork`)."""
+
+    name: str
+    """As `load_environment` knows it: `tau2-retail`."""
+    domain: str
+    """As trajectories name it: `retail`."""
+
+    @property
+    def tools(self) -> tuple[dict[str, Any], ...]:
+        """The assistant's tools, sorted by name: `{name, description, parameters}`, parameters as JSON Schema."""
+        ...
+
+    @property
+    def user_tools(self) -> tuple[dict[str, Any], ...]:
+        """The tools only the user can call, in the same form; empty in most domains."""
+        ...
+
+    @property
+    def policy(self) -> str:
+        """The rules the assistant works under."""
+        ...
+
+    def tasks(self) -> tuple[EnvTask, ...]:
+        """All tasks, in the benchmark's order."""
+        ...
+
+    def task(self, task_id: str) -> EnvTask:
+        """One task. Raises InputError where there is none of that id."""
+        ...
+
+    def fork(self) -> Environment:
+        """Another environment of the same kind, with a state of its own, fresh."""
+        ...
+
+    def reset(self, task_id: str) -> None:
+        """Put everything back to the state in which the task begins."""
+        ...
+
+    def call(self, name: str, arguments: dict[str, Any], requestor: Requestor = "assistant") -> CallResult:
+        """Call a tool. A refusal is a result with `error`; EnvironmentCallError means that the environment broke."""
+        ...
+
+    def state_hash(self) -> str:
+        """Hex SHA-256 of the state: equal for two states of one environment exactly where their databases are equal."""
+        ...
+
+    def score(self, task_id: str, reported: Sequence[str]) -> Score:
+        """The benchmark's reward for the present state and for what the user was told (the assistant's messages)."""
+        ...
+
+    def is_write(self, tool_name: str) -> bool:
+        """Whether the tool changes the state; False for a tool that does not exist."""
+        ...
+
+
+def result_value(content: str) -> Any:
+    """A tool's answer as a value: parsed where it begins with `{` or `[` and is JSON, else the text itself.
+
+    Other text stays text, so that an identifier such as `12345` never turns into a number. NaN and Infinity are not
+    JSON: an answer that holds one stays text, too.
+    """
+    if not content.startswith(("{", "[")):
+        return content
+    try:
+        return json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return content
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
