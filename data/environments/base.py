@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from data.trajectory import Record, Requestor, ToolCall
 from handoff.errors import HandoffError
+from handoff.execution import Result
 
 
 class EnvironmentCallError(HandoffError):
@@ -28,16 +29,12 @@ class EnvTask(Record):
     split: Literal["train", "test"]
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """What a tool answered."""
+@dataclass(frozen=True)
+class CallResult(Result):
+    """What a tool answered: `value` is `result_value(content)`; where `error` is set, the tool refused and it says why."""
 
-    value: Any
-    """`result_value(content)`: what a reference can point into."""
-    content: str
+    content: str = ""
     """The answer as the environment gave it."""
-    error: bool
-    """The tool refused; `content` then says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ class Environment(Protocol):
         """Put everything back to the state in which the task begins."""
         ...
 
-    def call(self, name: str, arguments: dict[str, Any], requestor: Requestor = "assistant") -> CallResult:
+    def call(self, name: str, arguments: Mapping[str, Any], requestor: Requestor = "assistant") -> CallResult:
         """Call a tool. A refusal is a result with `error`; EnvironmentCallError means that the environment broke."""
         ...
 

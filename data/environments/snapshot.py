@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-from collections.abc import ItemsView, Iterator, MutableMapping, ValuesView
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -57,7 +57,8 @@ class LiveDatabase:
     def __init__(self, fresh: FreshDatabase) -> None:
         self._fresh = fresh
         self._tables = {name: Table(records) for name, records in fresh.tables.items()}
-        self.model: BaseModel = type(fresh.model).model_construct(**self._tables, **copy.deepcopy(fresh.rest))
+        fields: dict[str, Any] = {**self._tables, **copy.deepcopy(fresh.rest)}
+        self.model: BaseModel = type(fresh.model).model_construct(**fields)
 
     def restore(self) -> None:
         """Back to the fresh state."""
@@ -88,15 +89,11 @@ class LiveDatabase:
         return {place: value for place, value in now.items() if value != self._fresh.canonical(place)}
 
 
-class Table(MutableMapping[str, Any], dict[str, Any]):  # type: ignore[misc]  # the mixin's methods go before dict's
-    """A dict of records that copies a record when it is reached while `writing`.
-
-    It is a real dict, since pydantic serialises it. What tools call often goes straight to dict; everything else
-    (`get`, `pop`, `update`, ...) comes from the mixin, which is written in terms of the five methods below.
-    """
+class Table(dict[str, Any]):
+    """A dict of records that copies a record when it is reached while `writing`. A real dict: pydantic serialises it."""
 
     def __init__(self, fresh: dict[str, BaseModel]) -> None:
-        dict.__init__(self, fresh)
+        super().__init__(fresh)
         self._fresh = fresh
         self.writing = False
         self.reached: dict[str, None] = {}
@@ -104,49 +101,48 @@ class Table(MutableMapping[str, Any], dict[str, Any]):  # type: ignore[misc]  # 
     def restore(self) -> None:
         """Back to the fresh records, in their order."""
         if self.reached:
-            dict.clear(self)
-            dict.update(self, self._fresh)
+            super().clear()
+            super().update(self._fresh)
             self.reached.clear()
 
-    def _reach(self, key: str) -> None:
-        if key in self.reached or not dict.__contains__(self, key):
-            return
-        self.reached[key] = None
-        record = dict.__getitem__(self, key)
-        # Through JSON: an exact copy (a test compares all records), several times faster than a deep copy.
-        dict.__setitem__(self, key, type(record).model_validate_json(record.model_dump_json()))
+    def _reach(self, *keys: str) -> None:
+        for key in keys:
+            if key not in self.reached and key in self:
+                self.reached[key] = None
+                record = super().__getitem__(key)
+                # Through JSON: an exact copy (a test compares every record), several times faster than a deep copy.
+                super().__setitem__(key, type(record).model_validate_json(record.model_dump_json()))
 
     def __getitem__(self, key: str) -> Any:
         if self.writing:
             self._reach(key)
-        return dict.__getitem__(self, key)
+        return super().__getitem__(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         self.reached[key] = None
-        dict.__setitem__(self, key, value)
+        super().__setitem__(key, value)
 
     def __delitem__(self, key: str) -> None:
-        dict.__delitem__(self, key)
+        super().__delitem__(key)
         self.reached[key] = None
 
-    def values(self) -> ValuesView[Any]:
+    def values(self) -> Any:
         if self.writing:
-            self._reach_all()
-        return dict.values(self)
+            self._reach(*self)
+        return super().values()
 
-    def items(self) -> ItemsView[str, Any]:
+    def items(self) -> Any:
         if self.writing:
-            self._reach_all()
-        return dict.items(self)
+            self._reach(*self)
+        return super().items()
 
-    def _reach_all(self) -> None:
-        for key in list(self):
-            self._reach(key)
-
-    __iter__ = dict.__iter__
-    __len__ = dict.__len__
-    __contains__ = dict.__contains__
-    keys = dict.keys
+    # The other ways in, written in terms of the ones above.
+    get = MutableMapping.get
+    pop = MutableMapping.pop  # type: ignore[assignment]
+    popitem = MutableMapping.popitem
+    setdefault = MutableMapping.setdefault
+    update = MutableMapping.update
+    clear = MutableMapping.clear
 
 
 def _is_table(value: Any) -> bool:

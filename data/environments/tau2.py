@@ -12,7 +12,7 @@ import functools
 import importlib
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
@@ -188,17 +188,17 @@ class Tau2Environment:
         self._world.reset(self._domain.find(task_id))
         self._calls.clear()
 
-    def call(self, name: str, arguments: dict[str, Any], requestor: Requestor = "assistant") -> CallResult:
+    def call(self, name: str, arguments: Mapping[str, Any], requestor: Requestor = "assistant") -> CallResult:
         if name == "calculate" and _too_costly(arguments.get("expression")):
-            return CallResult(REFUSED_EXPRESSION, REFUSED_EXPRESSION, error=True)
-        call = self._call_class(name=name, arguments=arguments, requestor=requestor)
+            return CallResult(REFUSED_EXPRESSION, error=True, content=REFUSED_EXPRESSION)
+        call = self._call_class(name=name, arguments=dict(arguments), requestor=requestor)
         self._calls.append(call)
         try:
             with self._world.calling(name):
                 answer = self._world.package.get_response(call)
         except Exception as error:
             raise EnvironmentCallError(f"{self.name}: {name} broke the environment: {error!r}") from error
-        return CallResult(result_value(answer.content), answer.content, answer.error)
+        return CallResult(result_value(answer.content), answer.error, answer.content)
 
     def is_write(self, tool_name: str) -> bool:
         return self._domain.kinds.get(tool_name) == "write"
