@@ -9,12 +9,11 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from cyclopts import App, Group, Parameter
-
+from handoff import __version__
 from handoff.console import set_quiet, warn
-from handoff.errors import HandoffError, MissingDependencyError
+from handoff.errors import ConfigError, HandoffError, MissingDependencyError, did_you_mean
 
 
 class Stage(NamedTuple):
@@ -30,32 +29,73 @@ STAGES: dict[str, Stage] = {
     "import": Stage("data.importing", "Read traces of any known format into trajectories.jsonl.", "inputs", True),
     "synth": Stage("data.synth.run", "Sample new valid plans by executing them in the real environment."),
     "label": Stage("data.labels.run", "Label trajectories with typed graphs, by data flow.", "input"),
-    "show": Stage("data.show", "Show one trajectory or graph, in the terminal or as HTML.", "input"),
-    "corpus": Stage("data.corpus", "Turn graphs into a Hugging Face dataset, split by task.", "input"),
+    "show": Stage("data.show", "Show one trajectory or graph: terminal, HTML or SVG.", "input"),
+    "corpus": Stage("data.corpus", "Turn graphs into a Hugging Face dataset, split by task.", "inputs", True),
     "train t5": Stage("training.t5", "Train the T5 graph autoencoder."),
     "eval": Stage("eval.suite", "Run protocols x tasks x seeds to trial records."),
     "report": Stage("eval.report.run", "Build the report (HTML, Markdown, JSON) from trials.", "run"),
 }
 """Every command, in the order of the pipeline."""
 
-app = App(name="handoff", help="Label trajectories, train compressors, judge every handoff format in one suite.")
-train = App(name="train", help="Train a compressor.")
+USAGE = """usage: handoff STAGE [INPUT ...] [--config FILE] [--key.below VALUE ...] [--quiet]
+
+Label agent trajectories, train compressors, judge every handoff format in one suite.
+
+{stages}
+
+  --config, -c FILE   a YAML file; every key can also be given as --key VALUE, nested ones with dots
+  --quiet, -q         print errors only
+  --help, -h          this text; after a stage: the stage's keys, their defaults and meaning
+  --version
+
+exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 130 stopped"""
 
 
-def run_stage(name: str, config: Path | None, quiet: bool, inputs: tuple[str, ...], options: dict[str, Any]) -> int:
-    """Load the stage's configuration and run it. Errors a user can cause become one line and an exit code."""
-    from handoff.config import load_config
+class Arguments(NamedTuple):
+    """A command line, taken apart."""
 
-    stage = STAGES[name]
-    set_quiet(quiet)
-    module = load_stage(name)
-    if inputs and stage.positional is None:
-        raise HandoffError(f"handoff {name} takes no positional argument; found {inputs[0]!r}")
-    if inputs and stage.positional:
-        if len(inputs) > 1 and not stage.many:
-            raise HandoffError(f"handoff {name} takes one {stage.positional}; found {len(inputs)}")
-        options[stage.positional] = list(inputs) if stage.many else inputs[0]
-    return int(module.run(load_config(module.CONFIG, config, options)) or 0)
+    stage: str
+    inputs: list[str]
+    options: dict[str, str]
+    config: str | None
+    quiet: bool
+    help: bool
+
+
+def parse(words: list[str]) -> Arguments:
+    """`--key value`, `--key=value`, or `--key` alone for true; everything else is an input. Raises ConfigError."""
+    stage, rest = _stage(words)
+    inputs: list[str] = []
+    options: dict[str, str] = {}
+    waiting = list(rest)
+    while waiting:
+        word = waiting.pop(0)
+        word = {"-c": "--config", "-q": "--quiet", "-h": "--help"}.get(word, word)
+        if word == "--":
+            inputs += waiting
+            break
+        if not word.startswith("--"):
+            inputs.append(word)
+            continue
+        key, given, value = word[2:].partition("=")
+        if not given:
+            flag = key in ("quiet", "help") or not waiting or waiting[0].startswith("--")
+            value = "true" if flag else waiting.pop(0)
+        if key in options:
+            raise ConfigError("is given twice", field=f"--{key}")
+        options[key] = value
+    config = options.pop("config", None)
+    quiet, wants_help = options.pop("quiet", "false") == "true", options.pop("help", "false") == "true"
+    return Arguments(stage, inputs, options, config, quiet, wants_help)
+
+
+def _stage(words: list[str]) -> tuple[str, list[str]]:
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if name in STAGES:
+            return name, words[length:]
+    names = [name for name in STAGES if name.startswith(f"{words[0]} ")] or list(STAGES)
+    raise ConfigError(f"unknown stage{did_you_mean(' '.join(words[:2]), STAGES)}", found=" ".join(words[:2]), allowed=names)
 
 
 def load_stage(name: str) -> Any:
@@ -66,44 +106,33 @@ def load_stage(name: str) -> Any:
     except ModuleNotFoundError as error:
         top = (error.name or "").split(".")[0]
         if top == module.split(".")[0]:
-            where = "run it in a checkout of the project (pip install -e '.[train,eval]')"
+            where = "run it in a checkout of the project"
         else:
             where = f"it needs the package {top!r}: `make setup`, or pip install -e '.[train,eval]'"
         raise MissingDependencyError(f"handoff {name} is not available here: {where}") from error
 
 
-def _command(name: str) -> Any:
-    def command(
-        *inputs: str,
-        config: Annotated[Path | None, Parameter(name=["--config", "-c"])] = None,
-        quiet: Annotated[bool, Parameter(negative="")] = False,
-        **options: str,
-    ) -> int:
-        return run_stage(name, config, quiet, inputs, dict(options))
+def run_stage(arguments: Arguments) -> int:
+    """Load the stage's configuration and run it; returns the exit code."""
+    from handoff.config import load_config
 
-    stage = STAGES[name]
-    where = f" Positional arguments: `{stage.positional}`." if stage.positional else ""
-    command.__doc__ = (
-        f"{stage.help}\n\nAny key of the configuration is an option, nested ones with dots: --key.below value.{where}"
-        f" `handoff config {name}` lists the keys.\n\nParameters\n----------\nconfig: Path\n    A YAML file.\n"
-        "quiet: bool\n    Print errors only."
-    )
-    return command
-
-
-@app.command
-def config(*stage: str) -> int:
-    """List the configuration keys of a stage, with defaults and meaning."""
-    name = " ".join(stage)
-    if name not in STAGES:
-        raise HandoffError(f"no stage {name!r}; allowed: {', '.join(STAGES)}")
-    for line in describe(load_stage(name).CONFIG):
-        print(line)
-    return 0
+    stage = STAGES[arguments.stage]
+    set_quiet(arguments.quiet)
+    module = load_stage(arguments.stage)
+    if arguments.help:
+        print("\n".join([f"handoff {arguments.stage}: {stage.help}", "", *describe(module.CONFIG)]))
+        return 0
+    options: dict[str, Any] = dict(arguments.options)
+    if arguments.inputs:
+        if stage.positional is None or (len(arguments.inputs) > 1 and not stage.many):
+            allowed = f"one {stage.positional}" if stage.positional else "none"
+            raise ConfigError("too many arguments", found=" ".join(arguments.inputs), allowed=allowed)
+        options[stage.positional] = arguments.inputs if stage.many else arguments.inputs[0]
+    return int(module.run(load_config(module.CONFIG, arguments.config, options)) or 0)
 
 
 def describe(cls: Any, prefix: str = "") -> list[str]:
-    """One line a key of a configuration class: name, type, default, meaning; nested classes below their key."""
+    """Two lines a key of a configuration class: name, type and default; meaning. Nested classes come with dotted keys."""
     from pydantic import BaseModel
 
     lines: list[str] = []
@@ -112,26 +141,27 @@ def describe(cls: Any, prefix: str = "") -> list[str]:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             lines += describe(kind, f"{prefix}{name}.")
             continue
-        shown = getattr(kind, "__name__", str(kind)) if isinstance(kind, type) else str(kind).replace("typing.", "")
-        default = "required" if field.is_required() else repr(field.get_default(call_default_factory=True))
-        lines.append(f"{prefix}{name}: {shown} = {default}  {' '.join((field.description or '').split())}")
+        shown = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "").replace("pathlib.", "")
+        default = "required" if field.is_required() else f"default {field.get_default(call_default_factory=True)!r}"
+        lines.append(f"  --{prefix}{name}  ({shown}, {default})")
+        if field.description:
+            lines.append(f"      {' '.join(field.description.split())}")
     return lines
 
 
-for _name in STAGES:
-    if _name.startswith("train "):
-        train.command(_command(_name), name=_name.removeprefix("train "))
-    else:
-        app.command(_command(_name), name=_name)
-app.command(train)
-app["--help"].group = app["--version"].group = Group("Options")
-
-
 def main() -> None:
-    """Entry point. Exit codes: 0 done, 1 failed, 2 bad input, 3 something is not installed, 4 cannot write, 130 Ctrl-C."""
-    sys.path.insert(0, str(Path.cwd()))
+    """Entry point. The exit codes are in USAGE."""
+    words = sys.argv[1:]
+    sys.path.insert(0, str(Path.cwd()))  # data, training and eval are run from the checkout
+    if not words or words[0] in ("-h", "--help"):
+        stages = "\n".join(f"  {name:<10} {stage.help}" for name, stage in STAGES.items())
+        print(USAGE.format(stages=stages))
+        sys.exit(0 if words else 2)
+    if words[0] == "--version":
+        print(__version__)
+        sys.exit(0)
     try:
-        result = app(sys.argv[1:], result_action="return_value", exit_on_error=False)
+        sys.exit(run_stage(parse(words)))
     except HandoffError as error:
         warn(f"handoff: {error}")
         sys.exit(error.exit_code)
@@ -141,13 +171,6 @@ def main() -> None:
     except OSError as error:
         warn(f"handoff: {error}")
         sys.exit(4)
-    except Exception as error:
-        from cyclopts import CycloptsError
-
-        if isinstance(error, CycloptsError):
-            sys.exit(2)  # cyclopts has printed what is wrong
-        raise
-    sys.exit(result if isinstance(result, int) else 0)
 
 
 if __name__ == "__main__":
