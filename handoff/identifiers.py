@@ -6,12 +6,14 @@ import re
 
 _IDENTIFIER = re.compile(
     r"""
-      [\w.+-]+@[\w-]+\.[\w.-]*\w        # email
-    | \#?\b\w*\d[\w]*(?:[-/:.]\w*\d\w*)*  # anything with a digit: W6390527, 2024-05-20, 28236, 54.04, gift_card_123
-    | \b[a-z0-9]+(?:_[a-z0-9]+)+\b      # snake_case names
+      (?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]*\w              # an email
+    | (?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|[,.]\d) # a number with groups of thousands: 1,286.50
+    | \#?\b\w*\d\w*(?:[-/:.]\w*\d\w*)*                    # what has a digit: #W6390527, 2024-05-20, 54.04, mei_kovacs_8020
+    | \b[a-z0-9]+(?:_[a-z0-9]+)+\b                         # a name in snake case: basic_economy
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# The lookbehinds let a match start only where a word starts: without them a long word would be read again from each letter.
 
 
 def find_identifiers(text: str) -> list[str]:

@@ -14,5 +14,5 @@ def _encoding() -> Any:
 
 
 def count_tokens(text: str) -> int:
-    """The number of o200k tokens of a text."""
-    return int(_encoding().count(text))
+    """The number of o200k tokens of a text. A special token's name in the text counts as the plain text it is."""
+    return len(_encoding().encode_ordinary(text))
