@@ -100,7 +100,7 @@ class Trial(Frozen):
     detail: str = ""
     """One sentence on the failure."""
     graph: dict[str, float] = Field(default_factory=dict)
-    """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty where the format holds no graph."""
+    """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty without a graph."""
     facts: FactRecall | None = None
 
     @property

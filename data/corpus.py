@@ -1,0 +1,217 @@
+"""`handoff corpus`: labelled graphs to a Hugging Face dataset on disk, split by task, with a card and the TF-IDF table."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from pydantic import Field
+
+from data.environments import ENVIRONMENTS, load_environment
+from data.labelled import LabelledGraph, read_labelled
+from handoff.codec import CODECS, load_codec
+from handoff.config import Config
+from handoff.console import say, table, track
+from handoff.delegation import Toolset
+from handoff.errors import InputError, OutputError
+from handoff.files import sha256_file, sha256_json, write_text
+from handoff.protocols.prose import Prose
+from handoff.protocols.tfidf import fit
+from handoff.tokens import count_tokens
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+TOOLS_FILE = "tools.json"
+TFIDF_FILE = "tfidf.json"
+CARD_FILE = "README.md"
+MANIFEST_FILE = "manifest.json"
+
+
+class CorpusConfig(Config):
+    """What goes into a corpus."""
+
+    inputs: tuple[Path, ...] = (Path("data/store/graphs.jsonl"),)
+    """Labelled graphs, as `handoff label` writes them."""
+    out: Path = Path("data/store/corpus")
+    """The dataset's folder; it is replaced as a whole."""
+    validation: float = Field(0.1, gt=0, lt=1)
+    """Share of the training tasks set aside for validation, by a hash of the task."""
+    prose_seed: int = 0
+    """Chooses the phrasing of the prose plan."""
+
+
+CONFIG = CorpusConfig
+
+
+def run(config: CorpusConfig) -> int:
+    """Write the dataset: whole, or not at all."""
+    rows, dropped = build(config)
+    check_disjoint(rows)
+    _write(config, rows, dropped)
+    counts = Counter(row["split"] for row in rows)
+    shown = [[split, counts[split], *_means(r for r in rows if r["split"] == split)] for split in SPLITS]
+    table(["split", "delegations", "prose tokens", "compact tokens"], shown, title="corpus")
+    for reason, count in dropped.items():
+        say(f"left out: {count} ({reason})")
+    say(f"corpus: {config.out}")
+    return 0
+
+
+def build(config: CorpusConfig) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """One row a delegation, and how many records were left out, by reason. Raises InputError where nothing is left."""
+    toolsets: dict[str, Toolset] = {}
+    held_out: dict[str, set[str]] = {}
+    prose = Prose()
+    rows: list[dict[str, Any]] = []
+    dropped: Counter[str] = Counter()
+    for path in config.inputs:
+        for record in track(read_labelled(path), f"corpus: {path.name}"):
+            domain = record.task.domain
+            if f"tau2-{domain}" not in ENVIRONMENTS:
+                dropped[f"no tool schemas for the domain {domain!r}"] += 1
+                continue
+            if domain not in toolsets:
+                environment = load_environment(f"tau2-{domain}")
+                toolsets[domain] = Toolset.from_schemas(environment.tools)
+                held_out[domain] = {task.id for task in environment.tasks() if task.split == "test"}
+            split = assign(record, held_out[domain], config.validation)
+            rows.append(_row(record, split, toolsets[domain], prose, config.prose_seed))
+    if not rows:
+        raise InputError("nothing to put into a corpus", file=config.inputs[0] if config.inputs else None)
+    rows, repeated = _drop_repeats(rows)
+    dropped["the same plan as another record, kept once (the held-out one first)"] += repeated
+    return rows, +dropped
+
+
+def assign(record: LabelledGraph, held_out: set[str], validation: float) -> Split:
+    """The benchmark's held-out tasks are `test`, whoever carried them out; the others are divided by a hash of the task."""
+    if record.source != "synth" and record.task.id in held_out:
+        return "test"
+    digest = hashlib.sha256(f"{record.task.domain}/{record.task.id}".encode()).digest()
+    return "validation" if int.from_bytes(digest[:8]) / 2**64 < validation else "train"
+
+
+def _row(record: LabelledGraph, split: Split, tools: Toolset, prose: Prose, seed: int) -> dict[str, Any]:
+    delegation = record.to_delegation(tools)
+    texts = {name: load_codec(name).encode(delegation.plan, tools) for name in CODECS}
+    return {
+        "id": record.id,
+        "source": record.source,
+        "domain": record.task.domain,
+        "task_id": record.task.id,
+        "task": record.task.text,
+        "split": split,
+        "prose": prose.encode(delegation, seed),
+        "graph": texts.pop("json"),
+        **texts,
+        "reward": record.reward,
+    }
+
+
+def _drop_repeats(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """Keep one row of each plan, and no training row that repeats a held-out plan."""
+    rank = {split: number for number, split in enumerate(reversed(SPLITS))}
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        key = (row["domain"], row["compact"])
+        if key not in best or rank[row["split"]] < rank[best[key]["split"]]:
+            best[key] = row
+    kept = {id(row) for row in best.values()}
+    result = [row for row in rows if id(row) in kept]
+    return result, len(rows) - len(result)
+
+
+def check_disjoint(rows: Iterable[Mapping[str, Any]]) -> None:
+    """No task and no plan stands in two splits. Raises InputError naming the first that does."""
+    for what, columns in (("task", ("domain", "source_task")), ("plan", ("domain", "compact"))):
+        seen: dict[tuple[str, ...], tuple[str, str]] = {}
+        for row in rows:
+            values = {**row, "source_task": ("synth/" if row["source"] == "synth" else "") + row["task_id"]}
+            key = tuple(values[column] for column in columns)
+            split, other = seen.setdefault(key, (row["split"], row["id"]))
+            if split != row["split"]:
+                raise InputError(f"one {what} stands in {split} (as {other}) and in {row['split']}", record=row["id"])
+
+
+def _write(config: CorpusConfig, rows: list[dict[str, Any]], dropped: Counter[str]) -> None:
+    from datasets import Dataset, DatasetDict, disable_progress_bars
+
+    disable_progress_bars()
+    columns = [name for name in rows[0] if name != "split"]
+    parts = {split: [r for r in rows if r["split"] == split] for split in SPLITS}
+    dataset = DatasetDict({s: Dataset.from_dict({c: [r[c] for r in part] for c in columns}) for s, part in parts.items()})
+    try:
+        config.out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=config.out.parent, prefix=f".{config.out.name}.") as temporary:
+            folder = Path(temporary) / "corpus"
+            dataset.save_to_disk(str(folder))
+            _write_companions(folder, config, rows, dropped)
+            if config.out.exists():
+                _must_be_corpus(config.out)
+                shutil.rmtree(config.out)
+            folder.rename(config.out)
+    except OSError as error:
+        raise OutputError(f"{config.out}: cannot write: {error.strerror or error}") from error
+
+
+def _must_be_corpus(folder: Path) -> None:
+    if any(folder.iterdir()) and not (folder / MANIFEST_FILE).exists():
+        raise OutputError(f"{folder} is not empty and holds no corpus; choose another --out")
+
+
+def _write_companions(folder: Path, config: CorpusConfig, rows: list[dict[str, Any]], dropped: Counter[str]) -> None:
+    domains = sorted({row["domain"] for row in rows})
+    tools = {domain: list(load_environment(f"tau2-{domain}").tools) for domain in domains}
+    write_text(folder / TOOLS_FILE, orjson.dumps(tools, option=orjson.OPT_INDENT_2).decode() + "\n")
+    training_prose = [row["prose"] for row in rows if row["split"] == "train"]
+    write_text(folder / TFIDF_FILE, orjson.dumps(fit(training_prose), option=orjson.OPT_SORT_KEYS).decode() + "\n")
+    write_text(folder / CARD_FILE, card(rows, dropped))
+    content = {
+        "stage": "corpus",
+        "config": config.model_dump(mode="json", exclude={"out"}),
+        "inputs_sha256": {str(path): sha256_file(path) for path in config.inputs},
+        "rows_sha256": sha256_json([[row["id"], row["split"], row["compact"], row["prose"]] for row in rows]),
+    }
+    write_text(folder / MANIFEST_FILE, orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _means(rows: Iterable[Mapping[str, Any]]) -> tuple[str, str]:
+    counts = [(count_tokens(row["prose"]), count_tokens(row["compact"])) for row in rows]
+    if not counts:
+        return "-", "-"
+    prose, compact = (sum(column) / len(counts) for column in zip(*counts, strict=True))
+    return f"{prose:.0f}", f"{compact:.0f}"
+
+
+def card(rows: list[dict[str, Any]], dropped: Counter[str]) -> str:
+    """The data card: what is in the corpus, where it comes from, how it was split."""
+    lines = [
+        "# Corpus of labelled delegations",
+        "",
+        "One row a delegation: the task in its author's words, the plan as prose, as a typed graph (`graph`, minified JSON) and",
+        "in compact form (`compact`). `tools.json` holds the tool schemas of each domain, `tfidf.json` the word weights of the",
+        "training prose. The prose is written from the graph by seeded templates, not by a person or a model.",
+        "",
+        "| split | source | domain | delegations | prose tokens (mean) | compact tokens (mean) |",
+        "|---|---|---|---|---|---|",
+    ]
+    groups = Counter((SPLITS.index(r["split"]), r["source"], r["domain"]) for r in rows)
+    for (number, source, domain), count in sorted(groups.items()):
+        split = SPLITS[number]
+        prose, compact = _means(r for r in rows if (r["split"], r["source"], r["domain"]) == (split, source, domain))
+        lines.append(f"| {split} | {source} | {domain} | {count} | {prose} | {compact} |")
+    lines += [
+        "",
+        "`test` is the benchmark's own held-out split; everything else is divided into `train` and `validation` by a hash of the",
+        "task. No task and no plan stands in two splits (checked when the corpus is written). Recorded trajectories come from",
+        "commercial models: use them to evaluate, do not publish them.",
+        "",
+        *(f"- left out: {count} ({reason})" for reason, count in sorted(dropped.items())),
+    ]
+    return "\n".join(lines).rstrip() + "\n"

