@@ -37,6 +37,9 @@ STAGES: dict[str, Stage] = {
 }
 """Every command, in the order of the pipeline."""
 
+CHECKOUT = ("data", "training", "eval")
+"""Packages that are run from the checkout and are not in the wheel."""
+
 USAGE = """usage: handoff STAGE [INPUT ...] [--config FILE] [--key.below VALUE ...] [--quiet]
 
 Label agent trajectories, train compressors, judge every handoff format in one suite.
@@ -105,7 +108,7 @@ def load_stage(name: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         top = (error.name or "").split(".")[0]
-        if top == module.split(".")[0]:
+        if top in CHECKOUT:
             where = "run it in a checkout of the project"
         else:
             where = f"it needs the package {top!r}: `make setup`, or pip install -e '.[train,eval]'"

@@ -1,0 +1,80 @@
+"""Configurations are strict and say what is wrong; files are written whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handoff.config import Config, load_config
+from handoff.errors import ConfigError, InputError, OutputError
+from handoff.files import atomic_write, read_jsonl, sha256_json, write_jsonl, write_text
+
+
+class Inner(Config):
+    rate: float = 0.1
+
+
+class Outer(Config):
+    inner: Inner = Inner()
+    name: str = "x"
+    inputs: tuple[Path, ...] = ()
+
+
+def test_overrides_reach_nested_keys_and_numbers_are_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text("inner: {rate: 1e-5}\nname: a\n")
+    assert load_config(Outer, file).inner.rate == 1e-5
+    assert load_config(Outer, file, {"inner.rate": "2e-4", "inputs": "[a, b]"}).inputs == (Path("a"), Path("b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("inner: {rat: 1}", r"c.yaml, field inner.rat: unknown key \(did you mean 'rate'\?\)"),
+        ("nam: 1", r"unknown key \(did you mean 'name'\?\); found None|unknown key \(did you mean 'name'\?\); allowed"),
+        ("inner: {rate: fast}", "field inner.rate: .*found 'fast'"),
+        ("- 1", "must be a mapping"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_a_bad_config_names_file_key_and_choices(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_config(Outer, file)
+
+
+@given(st.lists(st.dictionaries(st.text(), st.one_of(st.integers(-(2**53), 2**53), st.text()))))
+def test_json_lines_round_trip(tmp_path_factory: pytest.TempPathFactory, values: list[dict[str, object]]) -> None:
+    file = tmp_path_factory.mktemp("x") / "a.jsonl"
+    assert write_jsonl(file, values) == len(values)
+    assert [value for _, value in read_jsonl(file)] == values
+
+
+def test_a_stopped_write_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    write_text(file, "old")
+    with pytest.raises(KeyboardInterrupt), atomic_write(file) as stream:
+        stream.write(b"half")
+        raise KeyboardInterrupt
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_full_disk_is_an_output_error() -> None:
+    with pytest.raises(OutputError, match="cannot write"):
+        write_text("/dev/full/x", "a")
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"a": 1}\n{"a": \n')
+    with pytest.raises(InputError, match="record 2"):
+        list(read_jsonl(file))
+
+
+def test_a_hash_ignores_the_order_of_keys() -> None:
+    assert sha256_json({"a": 1, "b": 2}) == sha256_json({"b": 2, "a": 1}) != sha256_json({"a": 2, "b": 1})

@@ -1,0 +1,91 @@
+"""The house rules that a machine can check."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from handoff.cli import STAGES, load_stage
+from handoff.config import load_config
+
+ROOT = Path(__file__).parent.parent
+LAYERS = ("handoff", "data", "training", "eval")
+"""Each may import itself and those before it."""
+HEAVY = {"torch", "transformers", "datasets", "numpy", "scipy", "sklearn", "pandas", "inspect_ai", "tau2", "rich", "networkx"}
+CONFIG_STAGES = {name.replace("train ", ""): name for name in STAGES}
+
+
+def sources(package: str) -> Iterator[Path]:
+    return (ROOT / package).rglob("*.py")
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_imports_run_one_way(package: str) -> None:
+    above = set(LAYERS[LAYERS.index(package) + 1 :])
+    found = {
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sources(package)
+        for name in imported(path)
+        if name.split(".")[0] in above
+    }
+    assert not found
+
+
+def test_the_direction_check_can_fail(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text("from eval.trial import Trial\nimport data.corpus as c\n")
+    assert list(imported(file)) == ["eval.trial", "data.corpus"]
+
+
+def test_the_library_and_the_command_line_start_light() -> None:
+    code = "import sys, handoff, handoff.cli, handoff.protocols.graph, handoff.codec.compact; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    assert not {name.split(".")[0] for name in loaded} & HEAVY
+
+
+def configs() -> list[Path]:
+    return sorted((ROOT / "configs").rglob("*.yaml"))
+
+
+def test_there_are_configs_for_every_stage() -> None:
+    assert {path.parent.name for path in configs()} >= {"import", "label", "corpus", "t5", "eval", "report", "synth"}
+
+
+@pytest.mark.parametrize("path", configs(), ids=lambda p: str(p.relative_to(ROOT / "configs")))
+def test_every_config_fits_its_class(path: Path) -> None:
+    config = load_config(load_stage(CONFIG_STAGES[path.parent.name]).CONFIG, path)
+    assert set(yaml.safe_load(path.read_text())) <= set(type(config).model_fields)
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_modules_and_functions_stay_small(package: str) -> None:
+    for path in sources(package):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= 450, f"{path.relative_to(ROOT)} has {text.count(chr(10))} lines"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or 0) - node.lineno + 1
+                assert length <= 70, f"{path.relative_to(ROOT)}: {node.name} has {length} lines"
+
+
+def test_nothing_outside_is_unpickled_or_evaluated() -> None:
+    for package in LAYERS:
+        for path in sources(package):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+            assert not names & {"eval", "exec", "compile"}, path
+            assert not {name.split(".")[0] for name in imported(path)} & {"pickle", "shelve", "marshal", "dill"}, path
