@@ -137,8 +137,8 @@ class Table(dict[str, Any]):
         return super().items()
 
     # The other ways in, written in terms of the ones above.
-    get = MutableMapping.get
-    pop = MutableMapping.pop  # type: ignore[assignment]
+    get = MutableMapping.get  # type: ignore[assignment]
+    pop = MutableMapping.pop
     popitem = MutableMapping.popitem
     setdefault = MutableMapping.setdefault
     update = MutableMapping.update
