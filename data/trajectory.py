@@ -55,6 +55,8 @@ class TaskInfo(Record):
     """`retail`, `airline`, `telecom`, or whatever the source names; `unknown` where it names none."""
     gold: tuple[ToolCall, ...] = ()
     """The benchmark's own plan, where it ships one."""
+    communicate: tuple[str, ...] = ()
+    """What the user must have been told in the end, where the benchmark says so."""
 
 
 class Outcome(Record):
