@@ -180,12 +180,11 @@ def test_reset_restores_the_fresh_database_after_any_calls(domain: str) -> None:
     assert used.database_hashes() == (fresh_hash, None)
 
 
-@pytest.mark.parametrize(("domain", "rounds"), [("retail", 4), ("airline", 2)])
-def test_states_are_equal_exactly_where_the_package_hashes_are(domain: str, rounds: int) -> None:
-    left, right = environment(domain).fork(), environment(domain).fork()
-    writes = [call for call in gold_calls(domain) if left.is_write(call.name)]
+def test_states_are_equal_exactly_where_the_package_hashes_are() -> None:
+    left, right = environment("retail").fork(), environment("retail").fork()
+    writes = [call for call in gold_calls("retail") if left.is_write(call.name)]
     verdicts = set()
-    for seed in range(rounds):
+    for seed in range(4):
         random = Random(seed)
         calls = random.sample(writes, 8)
         for target, order in ((left, calls), (right, random.sample(calls, 8 - seed % 2))):
