@@ -182,6 +182,7 @@ def test_holm_by_hand() -> None:
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(0, 1), min_size=1, max_size=12))
+@settings(max_examples=50, deadline=None)
 def test_holm_lies_between_the_raw_p_and_bonferroni(p_values: dict[str, float]) -> None:
     adjusted = holm(p_values)
     ordered = sorted(p_values, key=p_values.__getitem__)

@@ -1,0 +1,1 @@
+"""The report: one HTML page, Markdown and JSON, built from trials alone."""

@@ -1,0 +1,261 @@
+"""Layout of the two charts. Positions only: the templates draw them as SVG in the page's own colours.
+
+All coordinates are in the pixels of the drawing's viewBox, y growing downwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from eval.report.model import BenchmarkSummary, ProtocolSummary, SuiteInfo
+from eval.report.words import p_text, points, protocol_short, span
+
+CHARACTER, LINE = 6.9, 15.0  # width and height of a 12 px character, on the safe side for any system font
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle that labels must keep clear of."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+    def overlap(self, other: Box) -> float:
+        """Shared area in square pixels."""
+        wide = min(self.right, other.right) - max(self.left, other.left)
+        high = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(0.0, wide) * max(0.0, high)
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Label:
+    """Text with its left end at (x, y), y at the middle of the line; a leader line where it stands apart from its point."""
+
+    x: float
+    y: float
+    text: str
+    leader: tuple[float, float, float, float] | None
+
+    @property
+    def box(self) -> Box:
+        return text_box(self.x, self.y, self.text)
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    low: float | None
+    high: float | None
+    baseline: bool
+    label: Label
+    tip: str
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Compression (log scale) against mean reward."""
+
+    width: int
+    height: int
+    frame: Box
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    points: tuple[Point, ...]
+    one: float
+    """Where compression is 1: left of it a protocol is longer than the baseline."""
+
+
+def text_box(x: float, y: float, text: str) -> Box:
+    return Box(x, y - LINE / 2, x + CHARACTER * len(text), y + LINE / 2)
+
+
+def scatter(suite: SuiteInfo, summary: BenchmarkSummary, total: bool) -> Scatter:
+    """One point a protocol; `total` counts all that the executor reads, not only the message."""
+    frame = Box(52, 16, 508, 312)
+    rows = [row for row in summary.protocols if row.reward is not None and row.compression is not None]
+    ratios = [_ratio(row, total) for row in rows]
+    low, high = min([*ratios, 1.0]) / 1.5, max([*ratios, 1.0]) * 1.6
+    stretch = (frame.right - frame.left) / math.log(high / low)
+
+    def across(ratio: float) -> float:
+        return frame.left + stretch * math.log(ratio / low)
+
+    def down(share: float) -> float:
+        return frame.bottom - share * (frame.bottom - frame.top)
+
+    spots = [(across(ratio), down(row.reward or 0.0)) for row, ratio in zip(rows, ratios, strict=True)]
+    names = [protocol_short(row.protocol, suite.titles) for row in rows]
+    bars = [_bar(x, row, down) for (x, _), row in zip(spots, rows, strict=True)]
+    outer = Box(frame.left + 2, frame.top - 14, frame.right + 10, frame.bottom - 2)
+    labels = place(spots, names, [bar for bar in bars if bar], outer)
+    ticks = [0.25, 0.5, 1, 2, 4, 8, 16, 32, 64]
+    return Scatter(
+        width=524,
+        height=360,
+        frame=frame,
+        x_ticks=tuple(Tick(round(across(t), 1), f"{t:g}×") for t in ticks if low <= t <= high),
+        y_ticks=tuple(Tick(round(down(t / 100), 1), f"{t}") for t in (0, 20, 40, 60, 80, 100)),
+        points=tuple(
+            Point(
+                x=round(x, 1),
+                y=round(y, 1),
+                low=None if row.low is None else round(down(row.low), 1),
+                high=None if row.high is None else round(down(row.high), 1),
+                baseline=row.protocol == suite.baseline,
+                label=label,
+                tip=f"{row.title}: {100 * (row.reward or 0):.1f} % at {ratio:.2f}×",
+            )
+            for (x, y), row, ratio, label in zip(spots, rows, ratios, labels, strict=True)
+        ),
+        one=round(across(1.0), 1),
+    )
+
+
+def _ratio(row: ProtocolSummary, total: bool) -> float:
+    assert row.compression is not None
+    return row.compression.total if total else row.compression.wire
+
+
+def _bar(x: float, row: ProtocolSummary, down: Callable[[float], float]) -> Box | None:
+    if row.low is None or row.high is None:
+        return None
+    return Box(x - 2, down(row.high), x + 2, down(row.low))
+
+
+def place(spots: Sequence[tuple[float, float]], names: Sequence[str], obstacles: Sequence[Box], outer: Box) -> list[Label]:
+    """Put a name beside each spot so that no name covers another, a marker or an obstacle.
+
+    Greedy, in the order given: of the places with the least overlap, those not nearer to another marker than to their
+    own, and of these the nearest; first around the marker, then anywhere in `outer`. Deterministic.
+    """
+    taken = [Box(x - 7, y - 7, x + 7, y + 7) for x, y in spots] + list(obstacles)
+    labels: list[Label] = []
+    for (x, y), name in zip(spots, names, strict=True):
+        best: tuple[tuple[float, bool], Label] | None = None
+        for left, middle in _candidates(x, y, CHARACTER * len(name), outer):
+            box = text_box(left, middle, name)
+            cost = (sum(box.overlap(other) for other in taken), _misleads((x, y), spots, box))
+            if best is None or cost < best[0]:
+                best = (cost, Label(round(left, 1), round(middle, 1), name, _leader(x, y, box)))
+            if cost == (0, False):
+                break
+        assert best is not None
+        labels.append(best[1])
+        taken.append(best[1].box)
+    return labels
+
+
+def _misleads(own: tuple[float, float], spots: Sequence[tuple[float, float]], box: Box) -> bool:
+    """The text would stand nearer to another marker than to its own."""
+
+    def away(spot: tuple[float, float]) -> float:
+        return _distance(*spot, (box.left, (box.top + box.bottom) / 2), box.right - box.left)
+
+    return any(away(spot) < away(own) for spot in spots if spot != own)
+
+
+def _candidates(x: float, y: float, width: float, outer: Box) -> Iterator[tuple[float, float]]:
+    """Left ends and middles to try, nearest first, all inside `outer`."""
+    near = [(x + 10, y), (x - 10 - width, y), (x - width / 2, y - 16), (x - width / 2, y + 16)]
+    near += [(x + 8, y - 14), (x + 8, y + 14), (x - 8 - width, y - 14), (x - 8 - width, y + 14)]
+    top, bottom = outer.top + LINE / 2, outer.bottom - LINE / 2
+    for left, middle in near:
+        if outer.left <= left <= outer.right - width and top <= middle <= bottom:
+            yield left, middle
+    across = [outer.left + 12 * n for n in range(int((outer.right - width - outer.left) / 12) + 1)]
+    down = [top + 8 * n for n in range(int((bottom - top) / 8) + 1)]
+    grid = ((left, middle) for left in across for middle in down)
+    yield from sorted(grid, key=lambda at: _distance(x, y, at, width))
+
+
+def _distance(x: float, y: float, at: tuple[float, float], width: float) -> float:
+    """From a point to the nearest point of a text line."""
+    left, middle = at
+    return math.hypot(x - min(max(x, left), left + width), y - middle)
+
+
+def _leader(x: float, y: float, box: Box) -> tuple[float, float, float, float] | None:
+    """A line from the marker to the text, where they are more than 20 px apart."""
+    to_x = min(max(x, box.left), box.right)
+    to_y = min(max(y, box.top + 2), box.bottom - 2)
+    away = math.hypot(to_x - x, to_y - y)
+    if away <= 20:
+        return None
+    start = 8 / away
+    return (round(x + (to_x - x) * start, 1), round(y + (to_y - y) * start, 1), round(to_x, 1), round(to_y, 1))
+
+
+@dataclass(frozen=True)
+class ForestRow:
+    y: float
+    name: str
+    at: float | None
+    low: float | None
+    high: float | None
+    declared: bool
+    figures: str
+    p: str
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Differences to the baseline with their intervals, one row a protocol."""
+
+    width: int
+    height: int
+    frame: Box
+    zero: float
+    ticks: tuple[Tick, ...]
+    rows: tuple[ForestRow, ...]
+
+
+def forest(suite: SuiteInfo, summary: BenchmarkSummary) -> Forest:
+    """The differences of one benchmark, in percentage points."""
+    shown = [(row, row.difference) for row in summary.protocols if row.difference is not None]
+    bounds = [bound for _, d in shown for bound in (d.low, d.high, d.mean) if bound is not None]
+    low, high = 100 * min([*bounds, -0.02]), 100 * max([*bounds, 0.02])
+    step = next(s for s in (2, 5, 10, 20, 25, 50) if (high - low) / s <= 7)
+    low, high = step * math.floor(low / step), step * math.ceil(high / step)
+    frame = Box(190, 28, 520, 28 + 30 * len(shown))
+
+    def across(value: float) -> float:
+        return round(frame.left + (value - low) / (high - low) * (frame.right - frame.left), 1)
+
+    def at(value: float | None) -> float | None:
+        return None if value is None else across(100 * value)
+
+    return Forest(
+        width=760,
+        height=int(frame.bottom) + 48,
+        frame=frame,
+        zero=across(0),
+        ticks=tuple(Tick(across(v), points(v / 100).removesuffix(".0")) for v in range(int(low), int(high) + 1, step)),
+        rows=tuple(
+            ForestRow(
+                y=frame.top + 30 * index + 15,
+                name=row.title,
+                at=at(d.mean),
+                low=at(d.low),
+                high=at(d.high),
+                declared=row.protocol in suite.family,
+                figures=f"{points(d.mean)} {span(d.low, d.high)}" if d.pairs else "no pairs",
+                p=p_text(d.p_holm),
+            )
+            for index, (row, d) in enumerate(shown)
+        ),
+    )

@@ -1,0 +1,207 @@
+"""The sentences of the report, computed from its numbers: they must stay true when the numbers are bad."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from eval.report.model import LOSSLESS, BenchmarkSummary, Difference, ProtocolSummary, SuiteInfo, Verdict
+from eval.report.words import (
+    BENCHMARKS,
+    count,
+    failure_title,
+    listed,
+    percent,
+    points,
+    protocol_title,
+    span,
+    times,
+)
+
+SCRIPTED = "scripted"
+NAMED = 3  # how many protocols a sentence names before it only counts them
+
+
+def measure(suite: SuiteInfo) -> str:
+    """What the mean reward is called: a script has no success of its own."""
+    return "fidelity" if suite.executor == SCRIPTED else "success"
+
+
+def findings(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary], verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Three to five sentences: outcome, comparisons, size, failures, and the trained model if there is one."""
+    outcome = _by_benchmark(benchmarks, lambda summary: _outcome(suite, summary))
+    size = _by_benchmark(benchmarks, lambda summary: _size(suite, summary))
+    sentences = [outcome, _comparisons(suite, benchmarks), size, _failures(benchmarks)]
+    if verdicts:
+        sentences.append(" ".join(verdict.sentence for verdict in verdicts))
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _by_benchmark(benchmarks: Sequence[BenchmarkSummary], sentence: Callable[[BenchmarkSummary], str]) -> str:
+    parts = [f"On {summary.title}, {sentence(summary)}" for summary in benchmarks]
+    return " ".join(f"{part}." for part in parts)
+
+
+def _rated(summary: BenchmarkSummary) -> list[tuple[float, ProtocolSummary]]:
+    return [(row.reward, row) for row in summary.protocols if row.reward is not None]
+
+
+def _outcome(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
+    rated = _rated(summary)
+    best = max(reward for reward, _ in rated)
+    top = [row for reward, row in rated if reward == best]
+    base = summary.row(suite.baseline)
+    names = listed([row.title for row in top])
+    verb = "reaches" if len(top) == 1 else "reach"
+    if best == 1:
+        head = f"{names} {verb} reward 1 on every trial ({listed(sorted({count(row.trials) for row in top}))})"
+    elif best == 0:
+        return f"no protocol reaches a reward above 0 in any of {count(summary.trials)} trials"
+    else:
+        head = f"{names} {verb} the highest {measure(suite)}, {percent(best)} %"
+    if base in top:
+        return f"{head}; no protocol does better than the baseline, {base.title}"
+    return f"{head}; {base.title}, the baseline, reaches {percent(base.reward)} %"
+
+
+def _comparisons(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary]) -> str:
+    declared = [
+        (row.difference, f"{row.title} on {summary.title}" if len(benchmarks) > 1 else row.title)
+        for summary in benchmarks
+        for row in summary.protocols
+        if row.protocol in suite.family and row.difference is not None
+    ]
+    if not declared:
+        return ""
+    outcomes = {
+        1: f"higher {measure(suite)}",
+        -1: f"lower {measure(suite)}",
+        0: "no difference that can be told from chance",
+    }
+    parts = [_group([item for item in declared if item[0].sign == sign], what) for sign, what in outcomes.items()]
+    base = protocol_title(suite.baseline, suite.titles)
+    plural = "" if len(declared) == 1 else "s"
+    shown = "; ".join(part for part in parts if part)
+    return f"Of {len(declared)} declared comparison{plural} with {base}, after Holm's correction at 5 %: {shown}."
+
+
+def _group(items: Sequence[tuple[Difference, str]], what: str) -> str:
+    if not items:
+        return ""
+    names = [f"{name} ({points(d.mean)} pp {span(d.low, d.high)})" if d.pairs else name for d, name in items[:NAMED]]
+    if len(items) > NAMED:
+        names.append(f"{len(items) - NAMED} more")
+    return f"{len(items)} with {what}: {listed(names)}"
+
+
+def _size(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
+    sized = [row for _, row in _rated(summary) if row.tokens is not None and row.compression is not None]
+    if not sized:
+        return "no handoff was written on the trials of the baseline, so no length can be compared"
+    best = max(row.reward or 0.0 for row in sized)
+    top = min((row for row in sized if row.reward == best), key=_wire)
+    shortest = min(sized, key=_wire)
+    word = measure(suite)
+    base = summary.row(suite.baseline)
+    if best == 0:
+        return f"the shortest message is {shortest.title}'s: {_length(shortest)}"
+    if top is base:
+        head = f"{base.title}, the baseline, is the shortest of the protocols with the highest {word}: {_length(top)}"
+    else:
+        head = (
+            f"the shortest of the protocols with the highest {word} is {top.title}: {_length(top)} "
+            f"({_times_shorter(top.compression.wire if top.compression else 1.0, base.title)}), "
+            f"and {count(top.tokens.total if top.tokens else None)} in all with what the executor reads and its "
+            f"instructions ({times(top.compression.total if top.compression else None)})"
+        )
+    if shortest is top:
+        return f"{head}; no other message is shorter"
+    return (
+        f"{head}; the shortest message of all is {shortest.title}'s, {_length(shortest)}, at {percent(shortest.reward)} % {word}"
+    )
+
+
+def _wire(row: ProtocolSummary) -> float:
+    return row.tokens.wire if row.tokens else float("inf")
+
+
+def _length(row: ProtocolSummary) -> str:
+    return f"{count(_wire(row))} tokens a message"
+
+
+def _times_shorter(ratio: float, base: str) -> str:
+    return f"{times(ratio)} shorter than {base}" if ratio >= 1 else f"{times(1 / ratio)} longer than {base}"
+
+
+def _failures(benchmarks: Sequence[BenchmarkSummary]) -> str:
+    trials = sum(summary.trials for summary in benchmarks)
+    rows = [row for summary in benchmarks for row in summary.protocols]
+    failed = sum(row.failed for row in rows)
+    if not failed:
+        return f"None of {count(trials)} trials failed."
+    kinds: Counter[str] = Counter()
+    for row in rows:
+        kinds.update(row.failures)
+    kind, most = max(kinds.items(), key=lambda item: (item[1], item[0]))
+    share: Counter[str] = Counter()
+    for row in rows:
+        share[row.title] += row.failures.get(kind, 0)
+    where, there = max(share.items(), key=lambda item: (item[1], item[0]))
+    text = (
+        f"{count(failed)} of {count(trials)} trials failed; the most frequent kind is "
+        f"“{failure_title(kind).lower()}” ({count(most)}"
+    )
+    text += f", of which {count(there)} under {where})." if there < most else f", all under {where})."
+    broken = kinds["protocol_error"] + kinds["environment_error"]
+    if broken:
+        text += f" In {count(broken)} the protocol or the environment itself raised an error: counted as reward 0."
+    return text
+
+
+def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
+    """Whether a trained compressor beats the lossless form that needs no training, in tokens and in fidelity."""
+    name, other = protocol_title(verdict.protocol, suite.titles), protocol_title(LOSSLESS, suite.titles)
+    shorter, dearer = verdict.wire < verdict.lossless_wire, round(verdict.total) > round(verdict.lossless_total)
+    mean, sign = verdict.difference.mean or 0.0, verdict.difference.sign
+    good = "faithful" if suite.executor == SCRIPTED else "successful"
+    if shorter and mean >= 0:
+        verb, why = "beats", f"shorter, and no less {good}"
+    elif shorter and sign == 0:
+        verb, why = "may beat", f"shorter, and a loss in {measure(suite)} that cannot be told from chance"
+    elif shorter:
+        verb, why = "does not beat", f"shorter, but less {good}"
+    else:
+        verb, why = "does not beat", f"more {good}, but not shorter" if mean > 0 else f"not shorter, and not more {good}"
+    if shorter and dearer:
+        why += ", and dearer once all that is read is counted"
+    judgement = f"{verb} {other}, the lossless form without training: {why}"
+    return (
+        f"On {BENCHMARKS.get(verdict.benchmark, verdict.benchmark)}, {name} {judgement} "
+        f"({count(verdict.wire)} tokens a message against {count(verdict.lossless_wire)}, "
+        f"{count(verdict.total)} in all against {count(verdict.lossless_total)}; {measure(suite)} "
+        f"{percent(verdict.reward)} % against {percent(verdict.lossless_reward)} %, "
+        f"{points(verdict.difference.mean)} pp {span(verdict.difference.low, verdict.difference.high)})."
+    )
+
+
+def warnings(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary]) -> tuple[str, ...]:
+    """What a reader must know before the numbers: missing and unpaired trials, and the suite's own notes."""
+    found = list(suite.notes)
+    present = {summary.benchmark for summary in benchmarks}
+    found += [f"The suite declares {name}, but no trial of it was recorded." for name in suite.benchmark if name not in present]
+    for summary in benchmarks:
+        for row in summary.protocols:
+            if row.missing:
+                expected = row.trials + row.missing
+                found.append(f"{row.title} on {summary.title}: {count(row.missing)} of {count(expected)} trials are missing.")
+            if row.difference is not None and row.difference.only_here + row.difference.only_there:
+                lone = row.difference
+                found.append(
+                    f"{row.title} on {summary.title}: {_trials(lone.only_here)} no partner under the baseline, "
+                    f"{count(lone.only_there)} of the baseline have none here; the difference rests on {count(lone.pairs)} pairs."
+                )
+    return tuple(found)
+
+
+def _trials(number: int) -> str:
+    return "1 trial has" if number == 1 else f"{count(number)} trials have"

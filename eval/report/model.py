@@ -1,0 +1,189 @@
+"""What goes into a report (`suite.json`, the trials) and the numbers that come out (`report.json`), as types."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from eval.trial import Frozen
+
+SUITE_FILE = "suite.json"
+TRIALS_FILE = "trials.jsonl"
+LOSSLESS = "compact"
+
+
+class ModelInfo(Frozen):
+    """The trained model behind a protocol."""
+
+    run: str
+    """The run folder it was loaded from."""
+    parameters: int = Field(ge=0)
+    training: dict[str, float | str | None] = Field(default_factory=dict)
+    """Its held-out metrics, as its training recorded them."""
+
+
+class SuiteInfo(Frozen):
+    """`suite.json`: what a run was meant to do, declared before its results are known."""
+
+    benchmark: tuple[str, ...] = Field(min_length=1)
+    executor: str
+    """`scripted`, or a model's name."""
+    protocols: tuple[str, ...] = Field(min_length=1)
+    baseline: str = "nl"
+    family: tuple[str, ...] = ()
+    """The protocols whose comparison with the baseline was declared: Holm's correction covers them on every benchmark."""
+    seeds: tuple[int, ...] = Field(min_length=1)
+    resamples: int = Field(10_000, ge=100)
+    bootstrap_seed: int = 0
+    published: bool = True
+    """Show the published figures beside ours."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the reader of the report."""
+    models: dict[str, ModelInfo] = Field(default_factory=dict)
+    """By protocol."""
+    titles: dict[str, str] = Field(default_factory=dict)
+    """Names for people, for protocols that the report does not know."""
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Package versions and revision of the run; the report shows these, never those of the machine that builds it."""
+
+
+class TokenMeans(Frozen):
+    """Mean o200k tokens a delegation, over the trials in which a handoff was written."""
+
+    wire: float
+    read: float
+    instructions: float
+    overhead: float
+    total: float
+    trials: int
+
+
+class Compression(Frozen):
+    """How many times smaller than the baseline, over the pairs in which both wrote a handoff."""
+
+    wire: float
+    """Mean baseline wire tokens divided by mean wire tokens (ratio of means)."""
+    total: float
+    """The same for everything the executor reads, plus overhead."""
+    wire_mean_of_ratios: float
+    """Mean over pairs of baseline wire tokens divided by wire tokens."""
+    pairs: int
+
+
+class Difference(Frozen):
+    """Against another protocol, paired by task and seed; in shares of reward, not percent."""
+
+    against: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    p: float
+    p_holm: float | None = None
+    """Adjusted over the declared family; None outside it."""
+    tasks: int
+    pairs: int
+    only_here: int
+    only_there: int
+
+    @property
+    def sign(self) -> int:
+        """1 higher, -1 lower, 0 not told apart at 5 % after correction (raw p where the comparison was not declared)."""
+        p = self.p if self.p_holm is None else self.p_holm
+        return 0 if self.mean is None or p >= 0.05 else (self.mean > 0) - (self.mean < 0)
+
+
+class PublishedRow(Frozen):
+    """One protocol's figures as published: another model, another executor."""
+
+    name: str
+    protocol: str | None = None
+    """Ours of the same kind, if there is one."""
+    sends: str = ""
+    success: float | None = None
+    """Percent."""
+    delta: float | None = None
+    """Percentage points over prose."""
+    low: float | None = None
+    high: float | None = None
+    compression: float | None = None
+    tokens: float | None = None
+
+
+class PublishedTable(Frozen):
+    setting: str
+    rows: tuple[PublishedRow, ...]
+
+
+class Published(Frozen):
+    """`published.yaml`."""
+
+    source: str
+    url: str
+    warning: str
+    benchmarks: dict[str, PublishedTable]
+
+
+class ProtocolSummary(Frozen):
+    """One row of the main table."""
+
+    protocol: str
+    title: str
+    trials: int
+    missing: int
+    """Trials that the suite declared and the run does not hold."""
+    reward: float | None
+    low: float | None
+    high: float | None
+    passed: int
+    """Trials with reward 1."""
+    failed: int
+    failures: dict[str, int]
+    """Trials by kind of failure; `unexplained` where the reward is below 1 and no kind was recorded."""
+    tokens: TokenMeans | None
+    compression: Compression | None
+    difference: Difference | None
+    """To the baseline; None for the baseline itself."""
+    facts: dict[str, float] | None
+    """Mean fact recall: tools, values, order."""
+    graph: dict[str, float]
+    """Mean graph metrics; empty where the format holds no graph."""
+    published: PublishedRow | None = None
+
+
+class BenchmarkSummary(Frozen):
+    benchmark: str
+    title: str
+    tasks: int
+    trials: int
+    protocols: tuple[ProtocolSummary, ...]
+
+    def row(self, protocol: str) -> ProtocolSummary:
+        return next(row for row in self.protocols if row.protocol == protocol)
+
+
+class Verdict(Frozen):
+    """A trained compressor against the lossless form that needs no training, on the trials of both."""
+
+    benchmark: str
+    protocol: str
+    wire: float
+    lossless_wire: float
+    total: float
+    lossless_total: float
+    reward: float
+    lossless_reward: float
+    difference: Difference
+    sentence: str
+
+
+class Summary(Frozen):
+    """`report.json`: every number of the report, and what it was computed from."""
+
+    format: int = 1
+    title: str
+    trials_sha256: str
+    suite_sha256: str
+    suite: SuiteInfo
+    benchmarks: tuple[BenchmarkSummary, ...]
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[str, ...]
+    warnings: tuple[str, ...]

@@ -1,0 +1,253 @@
+"""Trials to numbers: every figure of the report is computed here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from eval import statistics
+from eval.report.findings import findings, verdict_sentence, warnings
+from eval.report.load import Run
+from eval.report.model import (
+    LOSSLESS,
+    BenchmarkSummary,
+    Compression,
+    Difference,
+    ProtocolSummary,
+    Published,
+    PublishedRow,
+    SuiteInfo,
+    Summary,
+    TokenMeans,
+    Verdict,
+)
+from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, SHARES, protocol_title
+from eval.statistics import Unit
+from eval.trial import Trial
+
+Trials = dict[Unit, Trial]
+Grid = dict[str, dict[str, Trials]]
+"""benchmark -> protocol -> (task, seed) -> trial, all in the suite's order."""
+
+
+def summarise(run: Run, published: Published, title: str) -> Summary:
+    """Every number of the report. Depends on the trials and the suite only, not on their order in the file."""
+    suite, grid = run.suite, arrange(run)
+    differences = _differences(suite, grid)
+    benchmarks = tuple(
+        _benchmark(suite, benchmark, groups, differences, published if suite.published else None)
+        for benchmark, groups in grid.items()
+    )
+    verdicts = tuple(_verdicts(suite, grid))
+    return Summary(
+        title=title,
+        trials_sha256=run.trials_sha256,
+        suite_sha256=run.suite_sha256,
+        suite=suite,
+        benchmarks=benchmarks,
+        verdicts=verdicts,
+        findings=findings(suite, benchmarks, verdicts),
+        warnings=warnings(suite, benchmarks),
+    )
+
+
+def arrange(run: Run) -> Grid:
+    """The trials by benchmark and protocol; benchmarks without a trial are left out (the warnings name them)."""
+    grid: Grid = {}
+    found = {trial.benchmark for trial in run.trials}
+    for benchmark in run.suite.benchmark:
+        if benchmark in found:
+            grid[benchmark] = {protocol: {} for protocol in run.suite.protocols}
+    for trial in run.trials:
+        grid[trial.benchmark][trial.protocol][trial.task_id, trial.seed] = trial
+    return grid
+
+
+def _rewards(trials: Trials) -> dict[Unit, float]:
+    return {unit: trial.reward for unit, trial in trials.items()}
+
+
+def _differences(suite: SuiteInfo, grid: Grid) -> dict[tuple[str, str], Difference]:
+    """Every protocol against the baseline on every benchmark; Holm over all declared ones together."""
+    raw: dict[tuple[str, str], statistics.Comparison] = {}
+    for benchmark, groups in grid.items():
+        rewards = {protocol: _rewards(trials) for protocol, trials in groups.items()}
+        compared = statistics.compare(rewards, suite.baseline, resamples=suite.resamples, seed=suite.bootstrap_seed)
+        raw.update({(benchmark, protocol): result for protocol, result in compared.items()})
+    adjusted = statistics.holm({key: result.p for key, result in raw.items() if key[1] in suite.family})
+    return {key: _difference(result, suite.baseline, adjusted.get(key)) for key, result in raw.items()}
+
+
+def _difference(result: statistics.Comparison, against: str, p_holm: float | None) -> Difference:
+    return Difference(
+        against=against,
+        mean=result.difference,
+        low=result.low,
+        high=result.high,
+        p=result.p,
+        p_holm=p_holm,
+        tasks=result.tasks,
+        pairs=result.pairs,
+        only_here=result.only_protocol,
+        only_there=result.only_baseline,
+    )
+
+
+def _benchmark(
+    suite: SuiteInfo,
+    benchmark: str,
+    groups: dict[str, Trials],
+    differences: dict[tuple[str, str], Difference],
+    published: Published | None,
+) -> BenchmarkSummary:
+    rewards = {protocol: _rewards(trials) for protocol, trials in groups.items()}
+    means = statistics.estimate(rewards, resamples=suite.resamples, seed=suite.bootstrap_seed)
+    tasks = {task for trials in groups.values() for task, _ in trials}
+    table = published.benchmarks.get(benchmark) if published else None
+    rows = {row.protocol: row for row in table.rows if row.protocol} if table else {}
+    return BenchmarkSummary(
+        benchmark=benchmark,
+        title=BENCHMARKS.get(benchmark, benchmark),
+        tasks=len(tasks),
+        trials=sum(len(trials) for trials in groups.values()),
+        protocols=tuple(
+            _protocol(
+                suite,
+                protocol,
+                trials=trials,
+                baseline=groups[suite.baseline],
+                mean=means[protocol],
+                difference=differences.get((benchmark, protocol)),
+                expected=len(tasks) * len(suite.seeds),
+                published=rows.get(protocol),
+            )
+            for protocol, trials in groups.items()
+        ),
+    )
+
+
+def _protocol(
+    suite: SuiteInfo,
+    protocol: str,
+    *,
+    trials: Trials,
+    baseline: Trials,
+    mean: statistics.Estimate,
+    difference: Difference | None,
+    expected: int,
+    published: PublishedRow | None,
+) -> ProtocolSummary:
+    passed = sum(trial.reward == 1 for trial in trials.values())
+    return ProtocolSummary(
+        protocol=protocol,
+        title=protocol_title(protocol, suite.titles),
+        trials=len(trials),
+        missing=expected - len(trials),
+        reward=mean.mean,
+        low=mean.low,
+        high=mean.high,
+        passed=passed,
+        failed=len(trials) - passed,
+        failures=count_failures(trials.values()),
+        tokens=_tokens(trials.values()),
+        compression=_compression(trials, baseline),
+        difference=difference,
+        facts=_facts(trials.values()),
+        graph=_graph(trials.values()),
+        published=published,
+    )
+
+
+def count_failures(trials: Iterable[Trial]) -> dict[str, int]:
+    """Trials by kind of failure, in the order of the taxonomy."""
+    kinds: Counter[str] = Counter(trial.failure or "unexplained" for trial in trials if trial.failure or trial.reward < 1)
+    return {kind: kinds[kind] for kind in FAILURES if kinds[kind]}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _written(trial: Trial) -> bool:
+    """A handoff crossed: without one (the protocol raised an error) there is no length to count."""
+    return trial.tokens.wire > 0
+
+
+def _tokens(trials: Iterable[Trial]) -> TokenMeans | None:
+    counted = [trial.tokens for trial in trials if _written(trial)]
+    if not counted:
+        return None
+    names = ("wire", "read", "instructions", "overhead", "total")
+    return TokenMeans(**{name: _mean([getattr(t, name) for t in counted]) for name in names}, trials=len(counted))
+
+
+def _pairs(trials: Trials, others: Trials) -> list[tuple[Trial, Trial]]:
+    """Trials of one task and seed in which both wrote a handoff."""
+    both = ((trial, others[unit]) for unit, trial in trials.items() if unit in others)
+    return [(one, other) for one, other in both if _written(one) and _written(other)]
+
+
+def _compression(trials: Trials, baseline: Trials) -> Compression | None:
+    pairs = _pairs(trials, baseline)
+    if not pairs:
+        return None
+
+    def ratio(size: Callable[[Trial], int]) -> float:
+        return sum(size(base) for _, base in pairs) / sum(size(own) for own, _ in pairs)
+
+    return Compression(
+        wire=ratio(lambda trial: trial.tokens.wire),
+        total=ratio(lambda trial: max(1, trial.tokens.total)),
+        wire_mean_of_ratios=_mean([base.tokens.wire / own.tokens.wire for own, base in pairs]),
+        pairs=len(pairs),
+    )
+
+
+def _facts(trials: Iterable[Trial]) -> dict[str, float] | None:
+    found = [trial.facts for trial in trials if trial.facts is not None]
+    return {name: _mean([getattr(facts, name) for facts in found]) for name in FACTS} if found else None
+
+
+def _graph(trials: Iterable[Trial]) -> dict[str, float]:
+    """Mean graph metrics. In a format that holds graphs, a trial that gave none counts 0, and is not left out."""
+    trials = list(trials)
+    if not any(trial.graph for trial in trials):
+        return {}
+    means: dict[str, float] = {}
+    for name in GRAPH:
+        values = [trial.graph[name] for trial in trials if name in trial.graph]
+        if values and name in SHARES:
+            values += [0.0] * (len(trials) - len(values))
+        if values:
+            means[name] = _mean(values)
+    return means
+
+
+def _verdicts(suite: SuiteInfo, grid: Grid) -> Iterable[Verdict]:
+    """Each trained model against the lossless untrained form, on every benchmark that has both."""
+    for benchmark, groups in grid.items():
+        lossless = groups.get(LOSSLESS, {})
+        for protocol in suite.models:
+            pairs = _pairs(groups[protocol], lossless) if protocol != LOSSLESS else []
+            if not pairs:
+                continue
+            rewards = {LOSSLESS: _rewards(lossless), protocol: _rewards(groups[protocol])}
+            compared = statistics.compare(rewards, LOSSLESS, resamples=suite.resamples, seed=suite.bootstrap_seed)
+            both = rewards[protocol].keys() & rewards[LOSSLESS].keys()
+            values: dict[str, Any] = {
+                "wire": _mean([own.tokens.wire for own, _ in pairs]),
+                "lossless_wire": _mean([other.tokens.wire for _, other in pairs]),
+                "total": _mean([own.tokens.total for own, _ in pairs]),
+                "lossless_total": _mean([other.tokens.total for _, other in pairs]),
+                "reward": _mean([rewards[protocol][unit] for unit in sorted(both)]),
+                "lossless_reward": _mean([rewards[LOSSLESS][unit] for unit in sorted(both)]),
+            }
+            verdict = Verdict(
+                benchmark=benchmark,
+                protocol=protocol,
+                difference=_difference(compared[protocol], LOSSLESS, None),
+                sentence="",
+                **values,
+            )
+            yield verdict.model_copy(update={"sentence": verdict_sentence(suite, verdict)})

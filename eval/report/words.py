@@ -1,0 +1,167 @@
+"""The words of the report: names and one-line meanings of protocols, failures and metrics, and how numbers are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
+
+
+class Name(NamedTuple):
+    """A protocol's name for people, the short one for charts, and what it sends."""
+
+    title: str
+    short: str
+    meaning: str
+
+
+PROTOCOLS: dict[str, Name] = {
+    "nl": Name("Prose (NL)", "Prose", "The plan in plain sentences, as an orchestrator would write it."),
+    "ngh": Name("NGH (JSON)", "NGH JSON", "The plan as a typed graph (NGH) in minified JSON, with executor instructions."),
+    "ngh-bare": Name("NGH without instructions", "NGH bare", "The same graph without the executor instructions: an ablation."),
+    "compact": Name("Compact NGH", "Compact", "The same graph in a short line-based text, lossless and without training."),
+    "t5": Name("T5 autoencoder", "T5", "A short text by a trained encoder; a trained decoder restores the graph from it."),
+    "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
+}
+
+BENCHMARKS: dict[str, str] = {"tau2-retail": "tau-bench retail", "tau2-airline": "tau-bench airline"}
+
+FAILURES: dict[str, tuple[str, str]] = {
+    "unreadable_handoff": ("Unreadable handoff", "The receiver could not read the text at all."),
+    "invalid_graph": ("Invalid graph", "The text gave a graph that breaks a rule of the schema."),
+    "unresolved_reference": (
+        "Unresolved reference",
+        "A reference found nothing, or more than one thing, in the result it points into.",
+    ),
+    "guard_failed": ("Guard failed", "A precondition of the plan did not hold when its turn came."),
+    "tool_error": ("Tool error", "The environment refused a call that it accepts when the plan itself is run."),
+    "missing_call": ("Missing call", "A call of the plan was never made."),
+    "wrong_argument": ("Wrong argument", "A call was made with another value than the plan has."),
+    "wrong_order": ("Wrong order", "The right calls, in an order that leads to another state."),
+    "wrong_report": ("Wrong report", "The state is right; what the user was told is not."),
+    "wrong_state": ("Wrong state", "The final state differs, and none of the other kinds explains why."),
+    "unfaithful": ("Unfaithful", "The handoff holds an identifier that its source does not contain."),
+    "protocol_error": ("Protocol error", "The protocol itself raised an error; counted as reward 0."),
+    "environment_error": ("Environment error", "The environment raised something that is not a tool's answer; reward 0."),
+    "unexplained": ("Unexplained", "The reward is below 1 and no kind was recorded."),
+}
+
+FACTS: dict[str, tuple[str, str]] = {
+    "tools": ("Tools", "Share of the plan's tool names that stand in the text."),
+    "values": ("Values", "Share of the plan's argument values that stand in the text."),
+    "order": ("Order", "Share of the plan's order pairs, one call before another, that the text keeps."),
+}
+
+GRAPH: dict[str, tuple[str, str]] = {
+    "validity": ("Valid", "Share of handoffs that give a graph within the schema."),
+    "node_f1": ("Node F1", "F1 of the nodes against the delegation's graph."),
+    "edge_f1": ("Edge F1", "F1 of the edges against the delegation's graph."),
+    "argument_name_f1": ("Arg. name F1", "F1 of argument names, calls of one tool matched by occurrence."),
+    "argument_value_f1": ("Arg. value F1", "F1 of arguments with their values."),
+    "order_violations": ("Order viol.", "Mean number of order edges that the executed order breaks."),
+    "repaired": ("Repaired", "Share of handoffs that were read only after a repair."),
+}
+SHARES = ("validity", "node_f1", "edge_f1", "argument_name_f1", "argument_value_f1")
+"""Graph metrics for which a handoff that gives no graph counts 0."""
+
+
+def protocol_title(protocol: str, titles: dict[str, str]) -> str:
+    """The declared title, else the known one, else the raw name."""
+    if protocol in titles:
+        return titles[protocol]
+    return PROTOCOLS[protocol].title if protocol in PROTOCOLS else protocol
+
+
+def protocol_short(protocol: str, titles: dict[str, str]) -> str:
+    """For charts: at most 18 characters."""
+    name = PROTOCOLS[protocol].short if protocol in PROTOCOLS else titles.get(protocol, protocol)
+    return name if len(name) <= 18 else f"{name[:17]}…"
+
+
+def failure_title(kind: str) -> str:
+    return FAILURES[kind][0]
+
+
+def percent(share: float | None) -> str:
+    """`0.8734` as `87.3`; what is below 1 never reads as 100.0."""
+    if share is None:
+        return DASH
+    text = f"{100 * share:.1f}"
+    return "99.9" if text == "100.0" and share < 1 else text
+
+
+def points(difference: float | None) -> str:
+    """A difference of shares in percentage points with its sign: `+12.7`, `−3.0`, `0.0`."""
+    return DASH if difference is None else signed(100 * difference)
+
+
+def signed(value: float | None) -> str:
+    if value is None:
+        return DASH
+    text = f"{abs(value):.1f}"
+    if text == "0.0":
+        return text
+    return f"{'+' if value > 0 else MINUS}{text}"
+
+
+def span(low: float | None, high: float | None) -> str:
+    """An interval of differences: `[+6.0, +19.3]`."""
+    return "no interval" if low is None or high is None else f"[{points(low)}, {points(high)}]"
+
+
+def p_text(p: float | None) -> str:
+    if p is None:
+        return DASH
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def count(value: float | None) -> str:
+    """A count or a mean count: thousands separated, no decimals."""
+    return DASH if value is None else f"{value:,.0f}"
+
+
+def times(ratio: float | None) -> str:
+    return DASH if ratio is None else f"{ratio:.1f}×"
+
+
+def share(value: float | None) -> str:
+    """A score in [0, 1] with two decimals; never rounded up to a perfect 1.00."""
+    if value is None:
+        return DASH
+    return "0.99+" if 0.995 <= value < 1 else f"{value:.2f}"
+
+
+def metric_title(name: str) -> str:
+    """Label of a held-out metric, known or not: `eval_node_f1` as `Node F1`."""
+    bare = name.removeprefix("eval_").removeprefix("held_out_")
+    return GRAPH[bare][0] if bare in GRAPH else bare.replace("_", " ").capitalize()
+
+
+def metric_value(value: float | str | None) -> str:
+    if value is None:
+        return DASH
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) >= 2 else f"{value:.3g}"
+
+
+def listed(items: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+
+
+_HIDDEN = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)}
+_HIDDEN |= {code: f"⟨U+{code:04X}⟩" for code in (0x7F, *range(0x80, 0xA0), *range(0x200B, 0x2010), *range(0x2028, 0x202F))}
+_HIDDEN |= {code: f"⟨U+{code:04X}⟩" for code in (*range(0x2060, 0x206A), 0xFEFF, *range(0xD800, 0xE000))}
+
+
+def visible(text: str, limit: int | None = None) -> str:
+    """Text from a trial, for display: control and direction characters shown as signs, cut to `limit` characters.
+
+    Escaping for HTML is the template's work; this keeps a text from hiding part of itself.
+    """
+    text = text.replace("\r\n", "\n").translate(_HIDDEN)
+    if limit is not None and len(text) > limit:
+        return f"{text[:limit]}\n… {len(text) - limit:,} more characters; the whole text is in trials.jsonl"
+    return text
