@@ -1,0 +1,204 @@
+"""`handoff import`: traces of any known format into one `trajectories.jsonl`, and what could not be used beside it."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
+
+import orjson
+from pydantic import Field
+
+from data.sources import SOURCES, check_format, detect
+from data.sources.base import NOT_STORABLE, Accepted, RecordError, Rejected, printable
+from data.trajectory import Trajectory
+from handoff.config import Config
+from handoff.console import say, table, track, warn
+from handoff.errors import ConfigError, InputError
+from handoff.files import atomic_write
+
+
+class ImportConfig(Config):
+    """What `handoff import` reads and writes."""
+
+    inputs: list[str] = Field(default_factory=list)
+    """Trace files, gzip or not; patterns such as `traces/*.json.gz` are expanded and sorted."""
+    format: Literal["auto", "tau1", "tau2", "openai"] = "auto"
+    """The format of every input; `auto` tells it by each file's content."""
+    gold: list[str] = Field(default_factory=list)
+    """Benchmarks whose gold plans are carried out in their real environment: `tau2-retail`, `tau2-airline`."""
+    out: Path = Path("data/store/trajectories.jsonl")
+    """Where the trajectories go, in the order of the inputs."""
+    rejected: Path | None = None
+    """Where the records that were set aside go: file, record, reason, detail. Default: beside `out`, `*.rejected.jsonl`."""
+
+
+CONFIG = ImportConfig
+
+
+class _Origin(NamedTuple):
+    """Something to import from: a file and its format, or a benchmark's gold plans."""
+
+    label: str
+    format: str
+
+
+class _NothingImportedError(Exception):
+    """Leaves the block that writes the trajectories, so that an earlier file stays as it was."""
+
+
+class _SeenIds:
+    """A set of ids that holds eight bytes of hash for each, in one flat table with open addressing.
+
+    A gigabyte may hold twenty million records, for which a set of Python objects takes two gigabytes. Two ids with one
+    hash cost a suffix that was not needed, no more.
+    """
+
+    def __init__(self) -> None:
+        self._table = array("Q", [0]) * (1 << 12)  # 0 marks a free place; the size stays a power of two
+        self._count = 0
+
+    def add(self, text: str) -> bool:
+        """Add an id; False where it was there."""
+        if 3 * self._count > 2 * len(self._table):
+            old, self._table = self._table, array("Q", [0]) * (2 * len(self._table))
+            for key in old:
+                if key:
+                    self._place(key)
+        new = self._place(int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) or 1)
+        self._count += new
+        return new
+
+    def _place(self, key: int) -> bool:
+        table, last = self._table, len(self._table) - 1
+        place = key & last
+        while table[place]:
+            if table[place] == key:
+                return False
+            place = (place + 1) & last
+        table[place] = key
+        return True
+
+
+class _Writer:
+    """Writes trajectories and rejected records, and counts both."""
+
+    def __init__(self, out: IO[bytes], aside: IO[bytes]) -> None:
+        self._out, self._aside = out, aside
+        self._ids = _SeenIds()
+        self.imported: Counter[_Origin] = Counter()
+        self.rejected: Counter[tuple[_Origin, str]] = Counter()
+
+    def write(self, origin: _Origin, record: Accepted | Rejected) -> None:
+        if isinstance(record, Accepted):
+            try:
+                line = _serialise(record.trajectory, self._unique(record))
+            except RecordError as problem:
+                record = Rejected(record.record, problem.reason, problem.detail)
+            else:
+                self._out.write(line)
+                self.imported[origin] += 1
+                return
+        values = {"file": printable(origin.label), **record._asdict(), "detail": printable(record.detail)}
+        self._aside.write(orjson.dumps(values, option=orjson.OPT_APPEND_NEWLINE))
+        self.rejected[origin, record.reason] += 1
+
+    def _unique(self, record: Accepted) -> str:
+        """The trajectory's id; where an earlier record has it, with `~` and the number of this record."""
+        name = record.trajectory.id
+        while not self._ids.add(name):
+            name += f"~{record.record}"
+        return name
+
+
+def _serialise(trajectory: Trajectory, name: str) -> bytes:
+    try:
+        return orjson.dumps(trajectory.model_dump() | {"id": name}, option=orjson.OPT_APPEND_NEWLINE)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(NOT_STORABLE, str(error)) from None
+
+
+def run(config: ImportConfig) -> int:
+    """Import everything the configuration names. Returns 2 where no record at all could be used, else 0.
+
+    Raises InputError where an input is not there, empty or of no known format, before anything is written.
+    """
+    origins = _origins(config)
+    rejected = config.rejected or config.out.with_suffix(".rejected.jsonl")
+    _check_outputs(config.out, rejected, origins)
+    with atomic_write(rejected) as aside, suppress(_NothingImportedError), atomic_write(config.out) as out:
+        writer = _Writer(out, aside)
+        for origin in origins:
+            for record in track(_records(origin), f"import {Path(origin.label).name}"):
+                writer.write(origin, record)
+        if not writer.imported:
+            raise _NothingImportedError
+    return _summary(origins, writer, config.out, rejected)
+
+
+def _records(origin: _Origin) -> Iterator[Accepted | Rejected]:
+    if origin.format != "gold":
+        return SOURCES[origin.format].read(Path(origin.label))
+    from data.environments.gold import replay_gold  # brings in the benchmark's package
+
+    return (Accepted(number, trajectory) for number, trajectory in enumerate(replay_gold(origin.label), 1))
+
+
+def _origins(config: ImportConfig) -> list[_Origin]:
+    """Every file with its format, then every benchmark. Raises InputError or ConfigError."""
+    origins: list[_Origin] = []
+    for path in _expand(config.inputs):
+        if config.format != "auto":
+            check_format(path, config.format)
+        origins.append(_Origin(str(path), detect(path) if config.format == "auto" else config.format))
+    origins += [_Origin(domain, "gold") for domain in dict.fromkeys(config.gold)]
+    if not origins:
+        raise ConfigError("nothing to import: name trace files in `inputs`, or benchmarks in `gold`", field="inputs")
+    return origins
+
+
+def _expand(inputs: list[str]) -> list[Path]:
+    """The files that the inputs name, each once, in the order given; those of a pattern are sorted."""
+    paths: dict[Path, None] = {}
+    for name in inputs:
+        path = Path(name).expanduser()
+        if path.exists() or not set("*?[") & set(name):
+            found = [path]
+        else:
+            pattern = str(path.relative_to(path.anchor))
+            found = sorted(match for match in Path(path.anchor).glob(pattern) if match.is_file())
+        if not found:
+            raise InputError("no file matches this pattern", field="inputs", found=name)
+        paths |= dict.fromkeys(found)
+    return list(paths)
+
+
+def _check_outputs(out: Path, rejected: Path, origins: list[_Origin]) -> None:
+    taken = {Path(origin.label).resolve() for origin in origins if origin.format != "gold"}
+    if out.resolve() == rejected.resolve():
+        raise ConfigError("must not be the same file as `out`", field="rejected", found=str(rejected))
+    for field, path in (("out", out), ("rejected", rejected)):
+        if path.resolve() in taken:
+            raise ConfigError("is also an input, and would be replaced", field=field, found=str(path))
+
+
+def _summary(origins: list[_Origin], writer: _Writer, out: Path, rejected: Path) -> int:
+    rows = []
+    for origin in origins:
+        reasons = {reason: n for (where, reason), n in writer.rejected.items() if where == origin}
+        text = ", ".join(f"{n} {reason}" for reason, n in reasons.items())
+        name = origin.label if origin.format == "gold" else printable(Path(origin.label).name)
+        rows.append((name, origin.format, writer.imported[origin], sum(reasons.values()), text))
+    table(["file", "format", "imported", "set aside", "why"], rows)
+    aside = writer.rejected.total()
+    if not writer.imported:
+        warn(f"handoff import: no record could be used: {aside} set aside, with reasons in {rejected}; {out} not written")
+        return 2
+    say(f"{writer.imported.total()} trajectories: {out}")
+    if aside:
+        say(f"{aside} records set aside, with reasons: {rejected}")
+    return 0

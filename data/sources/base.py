@@ -1,0 +1,118 @@
+"""What every source shares: how a record is refused, what detection looks at, and the interface itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from pydantic import ValidationError
+
+from data.trajectory import Trajectory
+from handoff.errors import InputError, shorten
+
+CHUNK = 1 << 20
+"""Bytes read at a time. What is imported does not depend on it."""
+
+# Why a record is set aside, in the words of the summary. The detail beside it says which field and what was found.
+BAD_UTF8 = "bad UTF-8"
+NOT_JSON = "not JSON"
+TRUNCATED = "truncated"
+NOT_FINITE = "NaN or infinity"
+TOO_LARGE = "record too large"
+BAD_FIELD = "field missing or of the wrong type"
+NO_MESSAGES = "no messages"
+BAD_ARGUMENTS = "arguments are not an object"
+NOT_CLOSED = "a call without exactly one result"
+AMBIGUOUS = "a result that fits several calls"
+NO_TASK = "no such task"
+RUN_FAILED = "the recorded run failed"
+NOT_STORABLE = "a value that JSON Lines cannot hold"
+
+
+WHOLE = "the file"
+"""Stands for a record's number where what is wrong is outside the records."""
+
+
+class RecordError(Exception):
+    """A record that cannot be used: one of the reasons above, and what was found where."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
+class Rejected(NamedTuple):
+    """A record set aside."""
+
+    record: int | str
+    """Line number (JSON Lines) or position in the array, from 1; a word where it is another part of the file."""
+    reason: str
+    detail: str
+
+
+class Accepted(NamedTuple):
+    """A record that could be used."""
+
+    record: int
+    """As in Rejected."""
+    trajectory: Trajectory
+
+
+class Sample(NamedTuple):
+    """The first look at a file."""
+
+    opening: str
+    """The first character that is not white space."""
+    keys: frozenset[str]
+    """`[`: the keys of the first elements. `{`: those of the first object, as far as it was read."""
+
+
+class Source(Protocol):
+    """A trace format: a module with these two functions."""
+
+    def sniff(self, sample: Sample) -> bool:
+        """Whether a file that begins like this has the format. Keys come one by one: say yes at the first that tells."""
+
+    def read(self, path: Path, chunk: int = CHUNK) -> Iterator[Accepted | Rejected]:
+        """Every record of the file, in its order, closed (each call has exactly one result) or set aside.
+
+        Trajectory ids begin with the file's stem; two records may still share one. Raises InputError only where the
+        file cannot be read at all.
+        """
+
+
+Item = tuple[int, Any] | Rejected
+"""A numbered JSON value, or why there is none."""
+
+
+def build_each(items: Iterable[Item], build: Callable[[int, Any], Trajectory]) -> Iterator[Accepted | Rejected]:
+    """`build(number, value)` for each value; what it refuses is set aside."""
+    for item in items:
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        number, value = item
+        try:
+            yield Accepted(number, build(number, value))
+        except RecordError as problem:
+            yield Rejected(number, problem.reason, problem.detail)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            yield Rejected(number, BAD_FIELD, f"{field}: {first['msg']}; found {shorten(first['input'])}")
+        except InputError as error:
+            yield Rejected(number, BAD_FIELD, str(error))
+
+
+def printable(text: str) -> str:
+    """The text with lone surrogates spelled out: file names and damaged JSON hold them, UTF-8 cannot."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def record_id(path: Path, *parts: object) -> str:
+    """`STEM/part/part`: the file's name up to its format's endings, and the parts that are there."""
+    stem = printable(path.name)
+    for ending in (".gz", ".jsonl", ".json"):
+        stem = stem.removesuffix(ending)
+    return "/".join([stem, *(str(part) for part in parts if part is not None)])

@@ -1,0 +1,252 @@
+"""`handoff import`: files in, one file of trajectories and one of what was set aside out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trace_factory import asks, call, chat, lines, put, result, tau1_run, tau2_file, tau2_simulation
+
+from data.environments import gold
+from data.importing import ImportConfig, _SeenIds, run
+from data.sources import SOURCES
+from data.trajectory import Message, TaskInfo, Trajectory, closure_problem, read_trajectories
+from handoff.config import load_config
+from handoff.errors import ConfigError, InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def imported(tmp_path: Path, *inputs: Path | str, code: int = 0, **more: Any) -> tuple[list[Trajectory], list[dict[str, Any]]]:
+    """What `run` writes: the trajectories, and the records set aside."""
+    config = ImportConfig(inputs=[str(path) for path in inputs], out=tmp_path / "store" / "out.jsonl", **more)
+    assert run(config) == code
+    aside = (tmp_path / "store" / "out.rejected.jsonl").read_text(encoding="utf-8")
+    return list(read_trajectories(config.out)), [json.loads(line) for line in aside.splitlines()]
+
+
+def test_files_of_all_formats_in_the_order_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [
+        put(tmp_path, lines(chat(), chat(asks(call()))), "c.jsonl"),
+        put(tmp_path, tau2_file(simulations=[tau2_simulation(), tau2_simulation("8")]), "b.json.gz"),
+        put(tmp_path, [tau1_run(4)], "a.json"),
+    ]
+    trajectories, aside = imported(tmp_path, *paths)
+    assert [t.id for t in trajectories] == ["c/1", "b/7/0", "a/4/0"]
+    assert [(r["file"], r["record"], r["reason"]) for r in aside] == [
+        (str(paths[0]), 2, "a call without exactly one result"),
+        (str(paths[1]), 2, "no such task"),
+    ]
+    assert all(r["detail"] for r in aside)
+    said = capsys.readouterr().out
+    assert "1 no such task" in said and "b.json.gz" in said and "3 trajectories" in said
+
+
+def test_the_output_is_the_same_every_time_and_replaces_an_earlier_one(tmp_path: Path) -> None:
+    path = put(tmp_path, lines(chat(), {}, chat()))
+    written = []
+    for _ in range(2):
+        imported(tmp_path, path)
+        written.append([p.read_bytes() for p in sorted((tmp_path / "store").iterdir())])
+    assert written[0] == written[1] and len(written[0]) == 2
+
+
+def test_ids_are_unique_in_the_output(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    same = [tau2_simulation(), tau2_simulation(), tau2_simulation()]
+    paths = [put(folder, tau2_file(simulations=same), "s.json") for folder in (tmp_path, other)]
+    trajectories, _ = imported(tmp_path, *paths)
+    ids = ["s/7/0", "s/7/0~2", "s/7/0~3", "s/7/0~1", "s/7/0~2~2", "s/7/0~3~3"]
+    assert [t.id for t in trajectories] == ids
+
+
+CALLS = st.lists(st.builds(call, st.sampled_from("fg"), st.none(), st.sampled_from([None, "", "a"])), min_size=1, max_size=2)
+NAMED = st.sampled_from(["x", "y", "x~1", "x~2"])
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(CALLS, st.lists(st.sampled_from([None, "a"]), max_size=2), NAMED), max_size=6))
+def test_after_import_every_id_is_unique_and_every_trajectory_closed(tmp_path: Path, records: list[Any]) -> None:
+    chats = [chat(asks(*calls), *map(result, ids), id=name) for calls, ids, name in records]
+    trajectories, aside = imported(tmp_path, put(tmp_path, lines(*chats, chat())))
+    assert len(trajectories) + len(aside) == len(chats) + 1
+    assert len({t.id for t in trajectories}) == len(trajectories)
+    for trajectory in trajectories:
+        assert closure_problem(trajectory.messages) is None
+        ids = [c.id for c, _ in trajectory.calls()]
+        assert len(set(ids)) == len(ids) and all(ids)
+
+
+@given(st.lists(st.integers(0, 40).map(str)))
+def test_seen_ids_are_a_set(names: list[str]) -> None:
+    seen, plain = _SeenIds(), set()
+    for name in names:
+        assert seen.add(name) == (name not in plain)
+        plain.add(name)
+
+
+def test_seen_ids_grow() -> None:
+    seen = _SeenIds()
+    assert all(seen.add(str(n)) for n in range(10_000))
+    assert not any(seen.add(str(n)) for n in range(10_000))
+
+
+def test_values_come_through_untouched(tmp_path: Path) -> None:
+    values = {"zip": "00713", "big": 2**53 + 1, "most": 2**64 - 1, "least": -(2**63), "price": 1.10, "text": "naïve 🙂"}
+    trajectories, _ = imported(tmp_path, put(tmp_path, lines(chat(asks(call(arguments=json.dumps(values))), result()))))
+    assert next(trajectories[0].calls())[0].arguments == values
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [({"x": 2**64}, "64-bit"), ({"x": "\ud800"}, "surrogates"), ({"x": json.loads("[" * 300 + "]" * 300)}, "")],
+)
+def test_what_json_lines_cannot_hold_is_set_aside_not_rounded(tmp_path: Path, value: Any, problem: str) -> None:
+    raw = lines(chat(asks(call(arguments=value)), result()), chat())
+    trajectories, aside = imported(tmp_path, put(tmp_path, raw))
+    assert [t.id for t in trajectories] == ["trace/2"]
+    assert [(r["record"], r["reason"]) for r in aside] == [(1, "a value that JSON Lines cannot hold")]
+    assert problem in aside[0]["detail"]
+
+
+def test_surrogates_in_ids_and_details_do_not_stop_the_import(tmp_path: Path) -> None:
+    raw = lines(chat(id="\ud800"), chat(asks(call(call_id="\ud800"), call(call_id="\ud800")), result("\ud800")), chat())
+    trajectories, aside = imported(tmp_path, put(tmp_path, raw))
+    assert len(trajectories) == 1 and [r["record"] for r in aside] == [1, 2]
+
+
+def test_nothing_usable_is_exit_code_2_and_leaves_the_earlier_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    imported(tmp_path, put(tmp_path, lines(chat())))
+    bad = put(tmp_path, lines(chat(asks(call()))), "bad.jsonl")
+    trajectories, aside = imported(tmp_path, bad, code=2)
+    assert len(trajectories) == 1 and len(aside) == 1
+    assert "no record could be used" in capsys.readouterr().err
+    command = [sys.executable, "-m", "handoff.cli", "import", str(bad), "--out", str(tmp_path / "new.jsonl")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "no record could be used" in done.stderr
+    assert not (tmp_path / "new.jsonl").exists()
+
+
+def test_patterns(tmp_path: Path) -> None:
+    for name in ("b.json", "a.json", "[c].json"):
+        put(tmp_path, [tau1_run()], name)
+    trajectories, _ = imported(tmp_path, tmp_path / "b.json", tmp_path / "[c].json", f"{tmp_path}/?.json")
+    assert [t.id for t in trajectories] == ["b/0/0", "[c]/0/0", "a/0/0"]
+    with pytest.raises(InputError, match="no file matches"):
+        imported(tmp_path, f"{tmp_path}/*.yaml")
+
+
+def test_patterns_relative_to_the_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, [tau1_run()], "a.json")
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    assert len(imported(tmp_path, "../*.json")[0]) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b'{"a": 1}', None])
+def test_one_unusable_file_stops_the_import_before_it_writes(tmp_path: Path, content: bytes | None) -> None:
+    good = put(tmp_path, lines(chat()), "good.jsonl")
+    bad = tmp_path if content is None else put(tmp_path, content, "bad.jsonl")
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, good, bad)
+    assert str(bad) in str(caught.value) and caught.value.exit_code == 2
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.json: cannot read: No such file"):
+        imported(tmp_path, tmp_path / "absent.json")
+
+
+def test_a_forced_format(tmp_path: Path) -> None:
+    path = put(tmp_path, [tau1_run()])
+    assert len(imported(tmp_path, path, format="tau1")[0]) == 1
+    with pytest.raises(InputError, match="it looks like tau1"):
+        imported(tmp_path, path, format="openai")
+
+
+def test_every_format_can_be_forced() -> None:
+    assert set(get_args(ImportConfig.model_fields["format"].annotation)) == {"auto", *SOURCES}
+
+
+def test_an_unknown_format_names_those_allowed() -> None:
+    with pytest.raises(ConfigError, match="'auto', 'tau1', 'tau2' or 'openai'"):
+        load_config(ImportConfig, None, {"format": "tau3"})
+
+
+def test_nothing_to_import() -> None:
+    with pytest.raises(ConfigError, match="nothing to import"):
+        run(ImportConfig())
+
+
+def test_an_input_is_never_replaced(tmp_path: Path) -> None:
+    path = put(tmp_path, lines(chat()), "t.jsonl")
+    before = path.read_bytes()
+    for more in ({"out": path}, {"out": tmp_path / "o.jsonl", "rejected": path}):
+        with pytest.raises(ConfigError, match="is also an input"):
+            run(ImportConfig(inputs=[str(path)], **more))
+    with pytest.raises(ConfigError, match="must not be the same file"):
+        run(ImportConfig(inputs=[str(path)], out=tmp_path / "o.jsonl", rejected=tmp_path / "o.jsonl"))
+    assert path.read_bytes() == before
+
+
+def test_stopped_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(domain: str) -> Iterator[Trajectory]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(gold, "replay_gold", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        imported(tmp_path, put(tmp_path, lines(chat())), gold=["tau2-retail"])
+    assert list((tmp_path / "store").iterdir()) == []
+
+
+def test_gold_plans_are_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def replay(domain: str) -> Iterator[Trajectory]:
+        task = TaskInfo(id="1", text="Do it.", domain=domain)
+        yield Trajectory(id="gold-1", source="gold", task=task, messages=(Message(role="user", content="Do it."),))
+
+    monkeypatch.setattr(gold, "replay_gold", replay)
+    path = put(tmp_path, lines(chat()))
+    trajectories, _ = imported(tmp_path, path, gold=["tau2-retail", "tau2-airline", "tau2-retail"])
+    assert [(t.id, t.task.domain) for t in trajectories] == [
+        ("trace/1", "unknown"),
+        ("gold-1", "tau2-retail"),
+        ("gold-1~1", "tau2-airline"),
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "import").glob("*.yaml")), ids=lambda path: path.name)
+def test_every_config_parses(path: Path) -> None:
+    config = load_config(ImportConfig, path)
+    assert config.inputs or config.gold
+
+
+@pytest.mark.real_data
+def test_the_public_config_imports_every_trace(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    config = load_config(ImportConfig, "configs/import/public.yaml", {"out": tmp_path / "public.jsonl"})
+    assert run(config) == 0
+    trajectories = list(read_trajectories(config.out))
+    assert len(trajectories) == len({t.id for t in trajectories}) == 220
+    assert (tmp_path / "public.rejected.jsonl").read_bytes() == b""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", SOURCES)
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
+    from benchmarks.importing import made_up, measure, pieces
+
+    path = tmp_path / "big.json"
+    with path.open("wb") as stream:
+        stream.writelines(pieces(form, made_up(form), 100 * 10**6))
+    _, memory = measure(path, tmp_path / "out.jsonl")
+    assert memory < 150
