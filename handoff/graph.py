@@ -384,19 +384,24 @@ def _cycle(before: Mapping[str, set[str]], stuck: set[str]) -> list[str]:
         path.append(node)
 
 
-def step_order(graph: Graph) -> list[str]:
-    """Ids of the steps (tool_call, action) in the order to run: topological, and as written among the free ones."""
-    steps = [node.id for node in graph.nodes if node.type in _STEPS]
-    step_set = set(steps)
+def step_needs(graph: Graph) -> dict[str, set[str]]:
+    """For each step (tool_call, action), the steps that must run before it: joined by edges, other nodes between them or not."""
+    steps = {node.id for node in graph.nodes if node.type in _STEPS}
     before = predecessors(graph)
     needs: dict[str, set[str]] = {}
     for node_id in order(graph):  # predecessors come first, so theirs are known
         needs[node_id] = set()
         for other in before[node_id]:
-            needs[node_id] |= {other} if other in step_set else needs[other]
+            needs[node_id] |= {other} if other in steps else needs[other]
+    return {node.id: needs[node.id] for node in graph.nodes if node.id in steps}
+
+
+def step_order(graph: Graph) -> list[str]:
+    """Ids of the steps in the order to run: topological, and as written among the free ones."""
+    needs = step_needs(graph)
     result: list[str] = []
     done: set[str] = set()
-    remaining = list(steps)
+    remaining = list(needs)
     while remaining:
         ready = next(node_id for node_id in remaining if needs[node_id] <= done)
         remaining.remove(ready)
