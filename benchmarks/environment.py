@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def our_trial(environment: Tau2Environment, task: EnvTask) -> float:
 
 def package_start(environment: Tau2Environment, task_id: str) -> Any:
     """A new environment of the package, in the state in which the task begins."""
-    package, start = environment._domain.module.get_environment(), environment._domain.raw[task_id].initial_state
+    package, start = environment.shared.module.get_environment(), environment.shared.raw[task_id].initial_state
     if start is not None:
         package.set_state(None, start.initialization_actions, [])
     return package
@@ -50,12 +51,15 @@ def package_conversation(package: Any, task: EnvTask) -> list[Any]:
     return [*messages, message.AssistantMessage(role="assistant", content="\n".join(task.communicate))]
 
 
-def package_score(environment: Tau2Environment, task_id: str, messages: list[Any]) -> tuple[float, dict[str, float]]:
+def package_score(
+    environment: Tau2Environment, task_id: str, messages: list[Any], constructor: Callable[..., Any]
+) -> tuple[float, dict[str, float]]:
     """Reward and parts as the package's `evaluate_simulation` puts them together from its evaluators.
 
-    That function's own module needs a model client to be imported; the evaluators do not.
+    That function's own module needs a model client to be imported; the evaluators do not. `constructor` makes the
+    package's environments.
     """
-    raw, constructor = environment._domain.raw[task_id], environment._domain.module.get_environment
+    raw = environment.shared.raw[task_id]
     named = import_package("evaluator.evaluator_env").EnvironmentEvaluator
     found = [named.calculate_reward(environment_constructor=constructor, task=raw, full_trajectory=messages)]
     for kind in ("action", "communicate"):
@@ -90,7 +94,7 @@ def measure_package(environment: Tau2Environment) -> tuple[float, float, float]:
         marks.append(time.perf_counter())
         messages = package_conversation(package, task)
         marks.append(time.perf_counter())
-        assert package_score(environment, task.id, messages)[0] == 1.0
+        assert package_score(environment, task.id, messages, environment.shared.module.get_environment)[0] == 1.0
         marks.append(time.perf_counter())
         spent = [total + marks[n + 1] - marks[n] for n, total in enumerate(spent)]
     build, calls, score = (total / len(tasks) for total in spent)

@@ -152,40 +152,43 @@ class World:
 
 
 class Tau2Environment:
-    """An `Environment` over one domain of tau2. Not for use from two threads at once: `fork` gives each its own."""
+    """An `Environment` over one domain of tau2. Not for two threads at once: `fork` gives each its own.
+
+    `shared` is what all copies have in common, `world` what this one changes.
+    """
 
     def __init__(self, domain: str | Domain) -> None:
-        self._domain = Domain(domain) if isinstance(domain, str) else domain
-        self._world = World(self._domain)
+        self.shared = Domain(domain) if isinstance(domain, str) else domain
+        self.world = World(self.shared)
         self._calls: list[Any] = []
         self._call_class = import_package("data_model.message").ToolCall
-        self.domain = self._domain.name
+        self.domain = self.shared.name
         self.name = f"tau2-{self.domain}"
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:
-        return self._domain.schemas[0]
+        return self.shared.schemas[0]
 
     @property
     def user_tools(self) -> tuple[dict[str, Any], ...]:
-        return self._domain.schemas[1] if len(self._domain.schemas) > 1 else ()
+        return self.shared.schemas[1] if len(self.shared.schemas) > 1 else ()
 
     @property
     def policy(self) -> str:
-        return self._domain.policy
+        return self.shared.policy
 
     def tasks(self) -> tuple[EnvTask, ...]:
-        return tuple(self._domain.tasks.values())
+        return tuple(self.shared.tasks.values())
 
     def task(self, task_id: str) -> EnvTask:
-        self._domain.find(task_id)
-        return self._domain.tasks[task_id]
+        self.shared.find(task_id)
+        return self.shared.tasks[task_id]
 
     def fork(self) -> Tau2Environment:
-        return Tau2Environment(self._domain)
+        return Tau2Environment(self.shared)
 
     def reset(self, task_id: str) -> None:
-        self._world.reset(self._domain.find(task_id))
+        self.world.reset(self.shared.find(task_id))
         self._calls.clear()
 
     def call(self, name: str, arguments: Mapping[str, Any], requestor: Requestor = "assistant") -> CallResult:
@@ -194,25 +197,25 @@ class Tau2Environment:
         call = self._call_class(name=name, arguments=dict(arguments), requestor=requestor)
         self._calls.append(call)
         try:
-            with self._world.calling(name):
-                answer = self._world.package.get_response(call)
+            with self.world.calling(name):
+                answer = self.world.package.get_response(call)
         except Exception as error:
             raise EnvironmentCallError(f"{self.name}: {name} broke the environment: {error!r}") from error
         return CallResult(result_value(answer.content), answer.error, answer.content)
 
     def is_write(self, tool_name: str) -> bool:
-        return self._domain.kinds.get(tool_name) == "write"
+        return self.shared.kinds.get(tool_name) == "write"
 
     def state_hash(self) -> str:
         """As the interface says. In telecom, `refuel_data` may open a bill with a random id: such states never agree."""
-        return sha256_json([[*place, value] for place, value in sorted(self._world.changes().items())])
+        return sha256_json([[*place, value] for place, value in sorted(self.world.changes().items())])
 
     def database_hashes(self) -> tuple[str | None, str | None]:
         """The package's own hashes of the assistant's and the user's whole database. Slow: for checks."""
-        return self._world.package.get_db_hash(), self._world.package.get_user_db_hash()
+        return self.world.package.get_db_hash(), self.world.package.get_user_db_hash()
 
     def score(self, task_id: str, reported: Sequence[str]) -> Score:
-        criteria = self._domain.find(task_id).evaluation_criteria
+        criteria = self.shared.find(task_id).evaluation_criteria
         findings = {basis.value: self._findings(basis.value, task_id, criteria, reported) for basis in criteria.reward_basis}
         parts = {basis: 0.0 if found else 1.0 for basis, found in findings.items()}
         detail = tau2_score.sentence([finding for found in findings.values() for finding in found])
@@ -220,14 +223,14 @@ class Tau2Environment:
 
     def _findings(self, basis: str, task_id: str, criteria: Any, reported: Sequence[str]) -> list[str]:
         if basis == "DB":
-            gold = self._domain.gold_state(task_id)
-            return tau2_score.state_findings(self._world.changes(), gold, self._domain.fresh)
+            gold = self.shared.gold_state(task_id)
+            return tau2_score.state_findings(self.world.changes(), gold, self.shared.fresh)
         if basis == "COMMUNICATE":
             return tau2_score.report_findings(criteria.communicate_info or (), reported)
         if basis == "ACTION":
             return tau2_score.action_findings(criteria.actions, self._calls)
-        with self._world.writing():
-            return tau2_score.assertion_findings(self._world.package, criteria.env_assertions or ())
+        with self.world.writing():
+            return tau2_score.assertion_findings(self.world.package, criteria.env_assertions or ())
 
 
 def _unsupported(task: Any) -> str | None:

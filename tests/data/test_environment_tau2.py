@@ -141,7 +141,7 @@ def test_expressions_that_could_hang_never_reach_the_package(expression: str) ->
 
 def test_what_breaks_the_environment_is_not_taken_for_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     retail = environment("retail").fork()
-    monkeypatch.setattr(retail._world.package, "to_json_str", lambda response: 1 / 0)
+    monkeypatch.setattr(retail.world.package, "to_json_str", lambda response: 1 / 0)
     with pytest.raises(EnvironmentCallError, match=r"tau2-retail: calculate broke.*ZeroDivisionError"):
         retail.call("calculate", {"expression": "1"})
 
@@ -151,7 +151,7 @@ def test_what_breaks_the_environment_is_not_taken_for_an_answer(monkeypatch: pyt
 
 @pytest.mark.parametrize("domain", TABLES)
 def test_copies_of_all_records_are_exact(domain: str) -> None:
-    for table in environment(domain)._domain.databases[0].tables.values():
+    for table in environment(domain).shared.databases[0].tables.values():
         for record in table.values():
             copied = type(record).model_validate_json(record.model_dump_json())
             assert json.dumps(copied.model_dump()) == json.dumps(record.model_dump())
@@ -161,7 +161,7 @@ def test_copies_of_all_records_are_exact(domain: str) -> None:
 def test_reset_restores_the_fresh_database_after_any_calls(domain: str) -> None:
     used = environment(domain).fork()
     fresh_hash, fresh_state = package_environment(domain).get_db_hash(), used.state_hash()
-    shared = used._domain.databases[0].tables
+    shared = used.shared.databases[0].tables
     first = used.tasks()[0].id
 
     @settings(max_examples=20, deadline=None, database=None)
@@ -172,7 +172,7 @@ def test_reset_restores_the_fresh_database_after_any_calls(domain: str) -> None:
         used.reset(first)
         assert used.state_hash() == fresh_state
         for name, records in shared.items():
-            live = getattr(used._world.package.tools.db, name)
+            live = getattr(used.world.package.tools.db, name)
             assert list(live) == list(records)
             assert all(map(operator.is_, live.values(), records.values()))
 
