@@ -24,3 +24,8 @@ def find_identifiers(text: str) -> list[str]:
 def is_identifier(text: str) -> bool:
     """Is the whole text one identifier?"""
     return _IDENTIFIER.fullmatch(text) is not None
+
+
+def exactly(phrase: str) -> re.Pattern[str]:
+    """A pattern for `phrase` letter by letter, where it is no part of a longer word, number or identifier."""
+    return re.compile(rf"(?<![\w#])(?<!\d[.,]){re.escape(phrase)}(?!\w)(?![.,]\d)")

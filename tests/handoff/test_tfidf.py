@@ -1,0 +1,116 @@
+"""TF-IDF: weights as scikit-learn defines them, identifiers whole, a table that cannot be mistaken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shop import EXCHANGE, SHOP
+
+from handoff.delegation import Delegation
+from handoff.errors import ConfigError, InputError
+from handoff.identifiers import find_identifiers
+from handoff.protocols import load_protocol
+from handoff.protocols.prose import Prose
+from handoff.protocols.tfidf import TfIdf, fit, load_table, term, words
+
+DELEGATION = Delegation("retail-1", "You want a lamp.", SHOP, EXCHANGE.to_graph())
+TEXTS = [Prose().encode(DELEGATION, seed) for seed in range(8)]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "tfidf.json"
+    path.write_bytes(orjson.dumps(fit(TEXTS)))
+    return path
+
+
+def terms(text: str) -> list[str]:
+    return [term(word) for word in words(text)]
+
+
+def test_idf_equals_scikit_learns() -> None:
+    sklearn = pytest.importorskip("sklearn.feature_extraction.text")
+    theirs = sklearn.TfidfVectorizer(tokenizer=terms, lowercase=False, token_pattern=None).fit(TEXTS)
+    assert fit(TEXTS)["idf"] == pytest.approx({name: theirs.idf_[place] for name, place in theirs.vocabulary_.items()})
+
+
+def test_weights_rank_as_scikit_learns(table: Path) -> None:
+    sklearn = pytest.importorskip("sklearn.feature_extraction.text")
+    theirs = sklearn.TfidfVectorizer(tokenizer=terms, lowercase=False, token_pattern=None, binary=True).fit(TEXTS)
+    row = theirs.transform(TEXTS[:1])
+    weight = {name: row[0, place] for name, place in theirs.vocabulary_.items()}
+    kept, every = set(terms(" ".join(TfIdf(table, 0.5).keywords(TEXTS[0])))), set(terms(TEXTS[0]))
+    assert min(weight[name] for name in kept) >= max(weight[name] for name in every - kept) - 1e-9
+
+
+def test_identifiers_are_words_of_their_own() -> None:
+    text = 'Call `get_order_details` with #W6390527, mei@example.com; "Desk Lamp" (54.04). It\'s 2024-05-20!'
+    assert words(text) == [
+        "Call", "get_order_details", "with", "#W6390527", "mei@example.com", "Desk", "Lamp", "54.04", "It's", "2024-05-20",
+    ]  # fmt: skip
+    assert term("Desk") == "desk" and term("#W6390527") == "#W6390527"
+
+
+@given(st.lists(st.sampled_from(["#W6390527", "mei@example.com", "1,286.50", "gift_card_77", "the", "Lamp"]), max_size=9))
+def test_no_identifier_is_cut(parts: list[str]) -> None:
+    for between in (" ", ", ", '" "', "\n"):
+        assert words(between.join(parts)) == parts
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(max_size=40), max_size=4))
+def test_any_texts_can_be_fitted(texts: list[str]) -> None:
+    made = fit(texts)
+    assert made["documents"] == len(texts) and all(weight >= 1 for weight in made["idf"].values())
+    assert made == fit(iter(texts))
+
+
+@pytest.mark.parametrize("keep", [0.1, 0.5, 1.0])
+def test_the_share_of_words_stays_in_order(table: Path, keep: float) -> None:
+    protocol = load_protocol("tfidf", table=str(table), keep=keep)
+    text = protocol.encode(DELEGATION, 1)
+    kept, every = words(text), words(TEXTS[1])
+    assert len(kept) == -(-len(every) * keep // 1)
+    rest = iter(every)
+    assert all(word in rest for word in kept)
+    assert text == protocol.encode(DELEGATION, 1)
+    assert protocol.decode(text, SHOP).text == text
+
+
+def test_rare_identifiers_outlive_common_words(table: Path) -> None:
+    text = f"{TEXTS[0]} Also look at gift_card_7711863."
+    kept = TfIdf(table, 0.5).keywords(text)
+    assert "gift_card_7711863" in kept and kept.count("the") < words(text).count("the")
+    assert set(find_identifiers(" ".join(kept))) <= set(find_identifiers(text))
+
+
+def test_without_a_table_the_message_says_what_to_run() -> None:
+    with pytest.raises(ConfigError, match="run `handoff corpus`"):
+        load_protocol("tfidf")
+
+
+@pytest.mark.parametrize("keep", [0, -1, 1.5])
+def test_a_share_is_a_share(table: Path, keep: float) -> None:
+    with pytest.raises(ConfigError, match="keep"):
+        TfIdf(table, keep)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "not valid JSON"),
+        (b"[]", "not an idf table"),
+        (b'{"documents":1,"idf":{},"hash":"0"}', "does not match its hash"),
+    ],
+)
+def test_a_bad_table_is_named(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"bad.json.*{message}"):
+        load_table(path)
+    with pytest.raises(InputError, match="cannot read"):
+        load_table(tmp_path / "none.json")
