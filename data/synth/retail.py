@@ -80,10 +80,12 @@ class RetailSampler:
     def _user(self, shape: Shape, rng: random.Random) -> Json:
         delivered = sum(bundle[0] in DELIVERED for bundle in shape.bundles)
         pending = len(shape.bundles) - delivered
+        methods = 2 if any(ORDER_PAYMENT in bundle for bundle in shape.bundles) else 1
         fitting = []
         for user in self.shop.users:
             statuses = [self.shop.orders[order_id]["status"] for order_id in user["orders"]]
-            if statuses and statuses.count("delivered") >= delivered and statuses.count("pending") >= pending:
+            has_orders = statuses and statuses.count("delivered") >= delivered and statuses.count("pending") >= pending
+            if has_orders and len(user["payment_methods"]) >= methods:
                 fitting.append(user)
         if not fitting:
             raise DiscardedError("no customer has such orders")
