@@ -14,7 +14,7 @@ import orjson
 from pydantic import Field
 
 from data.environments import ENVIRONMENTS, load_environment
-from data.labelled import LabelledGraph, read_labelled
+from data.labelled import LabelledGraph, read_graphs
 from handoff.codec import CODECS, load_codec
 from handoff.config import Config
 from handoff.console import say, table, track
@@ -71,7 +71,7 @@ def build(config: CorpusConfig) -> tuple[list[dict[str, Any]], Counter[str]]:
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
     for path in config.inputs:
-        for record in track(read_labelled(path), f"corpus: {path.name}"):
+        for record in track(read_graphs(path), f"corpus: {path.name}"):
             domain = record.task.domain
             if f"tau2-{domain}" not in ENVIRONMENTS:
                 dropped[f"no tool schemas for the domain {domain!r}"] += 1

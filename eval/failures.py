@@ -20,21 +20,23 @@ class Findings:
     detail: str
 
 
-def explain(expected: Execution, done: Execution, score: Score) -> Findings:
-    """Name the failure. The reasons are tried from the most particular to the most general:
+_STOPPED: dict[str, FailureKind] = {
+    "unresolved_reference": "unresolved_reference",
+    "guard_failed": "guard_failed",
+    "tool_error": "tool_error",
+}
 
-    a step that could not run (its reference, its guard), a call the tool refused though the plan's own was accepted, a call
-    never made, a call made with another value, another order, a wrong report, and last, none of these.
+
+def explain(expected: Execution, done: Execution, score: Score) -> Findings:
+    """Name the failure: the first step that could not run or was refused though the plan's own was accepted (its reference, its
+    guard, the tool); else a call never made, one made with another value, a wrong report, another order, or none of these.
     """
-    for status, kind in (("unresolved_reference", "unresolved_reference"), ("guard_failed", "guard_failed")):
-        for outcome in done.steps:
-            if outcome.status == status:
-                return Findings(kind, f"{outcome.id} {outcome.name}: {outcome.value}")  # type: ignore[arg-type]
     wanted, made = _calls(expected.steps), _calls(done.steps)
     refused_before = {_key(o) for o in expected.steps if o.status == "tool_error"}
-    for outcome in made:
-        if outcome.status == "tool_error" and _key(outcome) not in refused_before:
-            return Findings("tool_error", f"{outcome.id} {outcome.name}: {outcome.value}")
+    for outcome in done.steps:
+        kind = _STOPPED.get(outcome.status)
+        if kind is not None and _key(outcome) not in refused_before:
+            return Findings(kind, f"{outcome.id} {outcome.name}: {outcome.value}")
     missing = Counter(o.name for o in wanted) - Counter(o.name for o in made)
     if missing:
         return Findings("missing_call", f"never called: {', '.join(sorted(missing.elements()))}")
@@ -50,7 +52,7 @@ def explain(expected: Execution, done: Execution, score: Score) -> Findings:
 
 
 def _calls(steps: Iterable[StepOutcome]) -> list[StepOutcome]:
-    return [step for step in steps if step.arguments is not None]
+    return [step for step in steps if step.arguments is not None and not step.is_action]
 
 
 def _key(outcome: StepOutcome) -> tuple[str, str]:

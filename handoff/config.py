@@ -77,7 +77,7 @@ def _parse_override(key: str, value: Any) -> Any:
 
 
 def _set(values: dict[str, Any], dotted: str, value: Any) -> None:
-    *parents, last = dotted.replace("-", "_").split(".")
+    *parents, last = dotted.split(".")
     for name in parents:
         values = values.setdefault(name, {})
         if not isinstance(values, dict):

@@ -40,6 +40,8 @@ class StepOutcome:
     """With references resolved; None where they could not be."""
     value: Any = None
     """The tool's result, or the reason why there is none."""
+    is_action: bool = False
+    """A step of the executor's own; no tool was called."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def execute(plan: Plan, call: Call) -> Execution:
         outcomes.append(outcome)
         if outcome.status in ("ok", "tool_error"):
             results[outcome.id] = outcome.value
-        if outcome.status == "ok" and step.is_action and step.name == REPORT and outcome.arguments:
+        if outcome.is_action and step.name == REPORT and outcome.arguments:
             report.extend(told(outcome.arguments.get("info")))
     return Execution(tuple(outcomes), tuple(report))
 
@@ -78,7 +80,7 @@ def _run(own: str, step: Step, results: Mapping[str, Any], call: Call) -> StepOu
     except UnresolvedReferenceError as error:
         return StepOutcome(own, step.name, "unresolved_reference", None, str(error))
     if step.is_action:
-        return StepOutcome(own, step.name, "ok", arguments)
+        return StepOutcome(own, step.name, "ok", arguments, is_action=True)
     result = call(step.name, arguments)
     return StepOutcome(own, step.name, "tool_error" if result.error else "ok", arguments, result.value)
 

@@ -40,8 +40,6 @@ class SynthConfig(Config):
     @field_validator("domains")
     @classmethod
     def _known(cls, domains: dict[str, int]) -> dict[str, int]:
-        # A dotted override spells every `-` as `_`.
-        domains = {name.replace("_", "-"): number for name, number in domains.items()}
         for name, number in domains.items():
             if name not in SAMPLERS:
                 raise ValueError(f"no sampler for {name!r}; allowed: {', '.join(SAMPLERS)}")

@@ -19,7 +19,7 @@ from handoff.errors import HandoffError, OutputError
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteConfig:
     graphs = tmp_path / "graphs.jsonl"
     graphs.write_text("")
-    monkeypatch.setattr(suite, "load_benchmark", lambda name, graphs, part: benchmark(3))
+    monkeypatch.setattr(suite, "load_benchmark", lambda name, graphs, part: benchmark(name, 3))
     return SuiteConfig(
         run=tmp_path / "run",
         graphs=graphs,

@@ -82,6 +82,6 @@ def delegation(plan: Plan = PLAN, task_id: str = "cancel") -> Delegation:
     return Delegation(task_id, task, TOOLS, plan.to_graph())
 
 
-def benchmark(tasks: int = 1) -> Benchmark:
+def benchmark(name: str, tasks: int) -> Benchmark:
     """The toy benchmark; every task is the same one."""
-    return Benchmark("toy", ToyEnvironment(), {f"cancel-{n}": delegation(task_id=f"cancel-{n}") for n in range(tasks)})  # type: ignore[arg-type]
+    return Benchmark(name, ToyEnvironment(), {f"cancel-{n}": delegation(task_id=f"cancel-{n}") for n in range(tasks)})  # type: ignore[arg-type]
