@@ -1,0 +1,111 @@
+"""The record of `graphs.jsonl`: a trajectory's graph, and how its values were told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+
+from data.trajectory import Record, TaskInfo
+from handoff.delegation import Delegation, Toolset
+from handoff.errors import InputError
+from handoff.files import read_jsonl, write_jsonl
+from handoff.graph import Graph
+
+WordsOf = Literal["task", "task+user"]
+"""Whose words count as the task's own: its author's, or also what the user said before the call."""
+
+
+def _graph(value: Any) -> Graph:
+    if isinstance(value, Graph):
+        return value
+    try:
+        return Graph.from_json(value)
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+GraphField = Annotated[Graph, BeforeValidator(_graph), PlainSerializer(Graph.to_json)]
+
+
+class LiteralCounts(Record):
+    """Where the literals come from: scalars of arguments and of the report."""
+
+    task: int = 0
+    """It stands in the task's words."""
+    schema_word: int = 0
+    """The tool's own schema names it, or it is true, false, null or the empty text."""
+    weak: int = 0
+    """An earlier result holds it, but a match of such a value says too little."""
+    nowhere: int = 0
+    """Nothing earlier holds it: the agent made it (a sum, a summary)."""
+
+
+class StepCounts(Record):
+    """Steps of reference paths, or whole references by their worst step; see `data.labels.places.Kind`."""
+
+    plain: int = 0
+    selector: int = 0
+    task_key: int = 0
+    data_key: int = 0
+    index: int = 0
+
+
+class LabelStats(Record):
+    """What a label is made of."""
+
+    words: WordsOf
+    calls: int
+    """Calls in the trajectory; the graph may hold fewer."""
+    dropped: int = 0
+    """Calls left out because the tool refused them."""
+    literals: LiteralCounts = LiteralCounts()
+    path_steps: StepCounts = StepCounts()
+    references: StepCounts = StepCounts()
+    """References by their worst step; one without a path counts as plain."""
+    supported: int = 0
+    """References to values too weak to match alone, found beside a better match."""
+    guards: int = 0
+    orders: int = 0
+    """Steps that one step waits for without using them."""
+
+
+class LabelledGraph(Record):
+    """One labelled trajectory."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    id: str
+    """The trajectory's."""
+    source: str
+    task: TaskInfo
+    """Without the benchmark's own plan and answers."""
+    split: Literal["train", "test"] | None = None
+    """The benchmark's split of this task, where it has one."""
+    graph: GraphField
+    reward: float | None = None
+    """As recorded."""
+    stats: LabelStats
+    notes: tuple[str, ...] = ()
+
+    def to_delegation(self, tools: Toolset) -> Delegation:
+        """The delegation whose plan is this graph."""
+        return Delegation(id=self.id, task=self.task.text, tools=tools, plan=self.graph)
+
+
+def read_graphs(path: str | Path) -> Iterator[LabelledGraph]:
+    """Read a `graphs.jsonl`. Raises InputError with the line and the field."""
+    for number, value in read_jsonl(path):
+        try:
+            yield LabelledGraph.model_validate(value)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            raise InputError(first["msg"], file=path, record=number, field=field) from None
+
+
+def write_graphs(path: str | Path, graphs: Iterable[LabelledGraph]) -> int:
+    """Write graphs, whole or not at all; returns how many."""
+    return write_jsonl(path, (graph.model_dump() for graph in graphs))

@@ -1,0 +1,1 @@
+"""Labels: from what happened to a typed graph."""
