@@ -121,9 +121,10 @@ class _Writer:
         """A step as a sentence that begins with a small letter, and what else must be said about it."""
         conditions = listed(self.words.guard(guard) for guard in step.guards)
         first = conditions and self.style.condition_first
-        sentence = f"check that {conditions}, and only then {self.command(step)}." if first else f"{self.command(step)}."
+        command = self.command(step)
+        sentence = _stop(f"check that {conditions}, and only then {command}" if first else command)
         own = [
-            f"For the {self.words.key(name)}, pass {self.words.items(value)}."
+            _stop(f"For the {self.words.key(name)}, pass {self.words.items(value)}")
             for name, value in self.shown(step).items()
             if is_compound(value)
         ]
@@ -205,6 +206,11 @@ def describe(name: str, description: str) -> str:
     if first.lower() not in (verb, f"{verb}s", f"{verb}es") or len(rest) >= MAX_DESCRIPTION_WORDS or "," in sentence:
         return ""
     return " ".join([verb, *rest])
+
+
+def _stop(text: str) -> str:
+    """A sentence with its full stop, where no quotation at its end has one."""
+    return text if text.endswith(('."', '!"', '?"')) else f"{text}."
 
 
 def _capital(text: str) -> str:

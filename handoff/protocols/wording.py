@@ -105,7 +105,12 @@ class Wording:
         return listed(f"one with {self.value(v)}" if isinstance(v, (dict, list)) else self.value(v) for v in values)
 
     def fields(self, value: Mapping[str, Any]) -> str:
-        return listed(f"{self.key(key)} {self.value(item)}" for key, item in value.items())
+        """An object's fields: `street "12 Elm", the city from step 2`."""
+        return listed(self._field(self.key(key), item) for key, item in value.items())
+
+    def _field(self, word: str, value: Any) -> str:
+        phrase = self.value(value)
+        return phrase if isinstance(value, Reference) and phrase.startswith(f"the {word} ") else f"{word} {phrase}"
 
     def value(self, value: Any) -> str:
         """A value without its name."""

@@ -74,7 +74,7 @@ def test_a_lossless_codec_keeps_all_facts(name: str, plan: Plan) -> None:
     assert recall(plan, load_codec(name).encode(plan.to_graph(), SHOP), SHOP) == FactRecall(1, 1, 1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(plan=plans(), name=st.sampled_from(sorted(CODECS)), cut=st.floats(0, 1))
 def test_shares_lie_in_range_whatever_is_left_of_a_text(plan: Plan, name: str, cut: float) -> None:
     text = load_codec(name).encode(plan.to_graph(), TOOLS)

@@ -42,7 +42,7 @@ def test_prose_is_faithful_to_its_plan(seed: int) -> None:
     assert unfaithful(text, [graph.dumps(), *SHOP]) == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(plan=plans(), name=st.sampled_from(sorted(CODECS)))
 def test_a_text_is_faithful_to_itself(plan: Plan, name: str) -> None:
     text = load_codec(name).encode(plan.to_graph(), TOOLS)

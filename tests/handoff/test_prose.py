@@ -63,7 +63,7 @@ def test_a_numbered_phrasing_reads_as_it_should() -> None:
     assert any("1. Find user id by email with the email mei@example.com." in text for text in texts)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(plan=plans(), seed=st.integers(0, 30))
 def test_any_plan_can_be_said_with_every_value_spelled_out(plan: Plan, seed: int) -> None:
     delegation = Delegation("x", "", TOOLS, plan.to_graph())

@@ -109,7 +109,7 @@ def test_prose_is_read_as_far_as_the_procedure_goes(seed: int) -> None:
     assert plan.steps[3].arguments == EXCHANGE.steps[3].arguments
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=st.text(), tools=st.sampled_from([SHOP, TOOLS, Toolset()]))
 def test_any_text_gives_a_valid_plan(text: str, tools: Toolset) -> None:
     validate(read_text(text, tools).to_graph())
@@ -119,13 +119,13 @@ PIECES = ["get_order_details", "order id", "as the item ids", "step 1", "1. ", "
 PIECES += ["ship", "the", "first of the orders", "tell the user", "count 9", "-1e999", "A B", "item_ids [", "]", "from", "is"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30), st.sampled_from(["", " "]))
 def test_any_heap_of_likely_words_gives_a_valid_plan(pieces: list[str], space: str) -> None:
     validate(read_text(space.join(pieces), SHOP).to_graph())
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(graphs())
 def test_the_json_of_any_graph_is_read_as_text(graph: Graph) -> None:
     validate(read_text(graph.dumps(), TOOLS).to_graph())
