@@ -1,139 +1,20 @@
-"""NGH graphs: 8 node types, 7 relations, each relation's direction defined here and nowhere else.
-
-The validator, the executor's instructions, the JSON Schema for constrained decoding and docs/graph.md are all generated from
-the two tables below.
-"""
+"""NGH graphs: nodes, edges, validation, order. The schema's tables are in handoff/schema.py."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from handoff.errors import CodecError, GraphError, did_you_mean
 from handoff.reference import Reference, from_json, references
 from handoff.scalar import dumps, loads
+from handoff.schema import MAX_EDGES, MAX_NODES, RELATIONS, STEP_TYPES, NodeType, Relation
 
-MAX_NODES = 2_000
-MAX_EDGES = 10_000
 MAX_DEPTH = 16
 MAX_BYTES = 1_000_000
-
-
-class NodeType(StrEnum):
-    """The 8 node types."""
-
-    GOAL = "goal"
-    CONSTRAINT = "constraint"
-    ENTITY = "entity"
-    ACTION = "action"
-    PRECONDITION = "precondition"
-    POSTCONDITION = "postcondition"
-    TOOL_CALL = "tool_call"
-    TOOL_ARG = "tool_arg"
-
-
-class Relation(StrEnum):
-    """The 7 relations."""
-
-    REQUIRES = "requires"
-    TARGETS = "targets"
-    BLOCKS = "blocks"
-    ENABLES = "enables"
-    DEPENDS_ON = "depends_on"
-    CONTRADICTS = "contradicts"
-    FOLLOWS = "follows"
-
-
-NODE_MEANING: Mapping[NodeType, str] = {
-    NodeType.GOAL: "what to achieve",
-    NodeType.CONSTRAINT: "rule to keep",
-    NodeType.ENTITY: "record concerned",
-    NodeType.ACTION: "step of your own",
-    NodeType.PRECONDITION: "must hold before",
-    NodeType.POSTCONDITION: "holds after",
-    NodeType.TOOL_CALL: "tool to call",
-    NodeType.TOOL_ARG: "argument of a call",
-}
-"""One phrase a type; the executor's instructions are made of these."""
-
-_STEPS = frozenset({NodeType.TOOL_CALL, NodeType.ACTION})
-_CONDITIONS = frozenset({NodeType.PRECONDITION, NodeType.POSTCONDITION})
-_CLAIMS = frozenset({NodeType.GOAL, NodeType.CONSTRAINT}) | _CONDITIONS
-
-
-@dataclass(frozen=True)
-class RelationRule:
-    """How a relation reads and what it may join."""
-
-    reading: str
-    """A sentence with {src} and {dst}."""
-    short: str
-    """The same for the executor, in a few words."""
-    first: str | None
-    """Which end comes first in time: "src", "dst", or None where the relation orders nothing."""
-    joins: frozenset[tuple[NodeType, NodeType]]
-    """Allowed (source type, destination type)."""
-
-
-def _pairs(*sides: tuple[Iterable[NodeType], Iterable[NodeType]]) -> frozenset[tuple[NodeType, NodeType]]:
-    return frozenset((src, dst) for sources, targets in sides for src in sources for dst in targets)
-
-
-RELATIONS: Mapping[Relation, RelationRule] = {
-    Relation.REQUIRES: RelationRule(
-        "{src} needs {dst}: {dst} must be known, or hold, before {src} starts",
-        "src needs dst first",
-        "dst",
-        _pairs(
-            ({NodeType.GOAL}, _STEPS | _CONDITIONS),
-            (_STEPS, {NodeType.TOOL_ARG, NodeType.PRECONDITION, NodeType.ENTITY}),
-        ),
-    ),
-    Relation.TARGETS: RelationRule(
-        "{src} acts on, or is about, {dst}",
-        "src acts on dst",
-        None,
-        _pairs(
-            ({NodeType.GOAL, NodeType.CONSTRAINT} | _STEPS | _CONDITIONS, {NodeType.ENTITY}),
-            ({NodeType.CONSTRAINT}, {NodeType.GOAL} | _STEPS),
-        ),
-    ),
-    Relation.BLOCKS: RelationRule(
-        "while {src} holds, {dst} must not start",
-        "src forbids dst",
-        None,
-        _pairs(({NodeType.CONSTRAINT} | _CONDITIONS, {NodeType.GOAL} | _STEPS)),
-    ),
-    Relation.ENABLES: RelationRule(
-        "{src} brings about {dst}: {dst} comes after {src}",
-        "src first, then dst",
-        "src",
-        _pairs((_STEPS, _STEPS | _CONDITIONS), (_CONDITIONS, _STEPS)),
-    ),
-    Relation.DEPENDS_ON: RelationRule(
-        "{src} depends on a result of {dst}: {dst} runs first",
-        "dst first, src uses its result",
-        "dst",
-        _pairs((_STEPS | {NodeType.TOOL_ARG, NodeType.PRECONDITION}, _STEPS)),
-    ),
-    Relation.CONTRADICTS: RelationRule(
-        "{src} and {dst} cannot both hold",
-        "not both",
-        None,
-        _pairs((_CLAIMS, _CLAIMS)),
-    ),
-    Relation.FOLLOWS: RelationRule(
-        "{src} runs after {dst}, although it uses nothing of it",
-        "dst first, then src",
-        "dst",
-        _pairs((_STEPS, _STEPS)),
-    ),
-}
-"""The direction of every relation. The source paper's example uses depends_on the other way round; see `Graph.from_json`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +174,7 @@ def validate(graph: Graph) -> Graph:
     for node in graph.nodes:
         _check_value(node)
         for reference in node_references(node):
-            if types.get(reference.node) not in _STEPS:
+            if types.get(reference.node) not in STEP_TYPES:
                 problem = "names no node" if reference.node not in types else f"names a {types[reference.node].value}"
                 raise GraphError(f"a reference in node {node.id!r} {problem}, not a step", found=str(reference))
             if reference.node not in before[node.id]:
@@ -320,7 +201,7 @@ def _check_edge(edge: Edge, types: Mapping[str, NodeType], seen: set[Edge]) -> N
 
 
 def _check_value(node: Node) -> None:
-    if node.type in _STEPS and not (isinstance(node.value, str) and node.value):
+    if node.type in STEP_TYPES and not (isinstance(node.value, str) and node.value):
         raise GraphError(f"node {node.id!r}: the value of a {node.type.value} is its name", found=node.value)
     if node.type is NodeType.TOOL_ARG:
         value = node.value
@@ -386,7 +267,7 @@ def _cycle(before: Mapping[str, set[str]], stuck: set[str]) -> list[str]:
 
 def step_needs(graph: Graph) -> dict[str, set[str]]:
     """For each step (tool_call, action), the steps that must run before it: joined by edges, other nodes between them or not."""
-    steps = {node.id for node in graph.nodes if node.type in _STEPS}
+    steps = {node.id for node in graph.nodes if node.type in STEP_TYPES}
     before = predecessors(graph)
     needs: dict[str, set[str]] = {}
     for node_id in order(graph):  # predecessors come first, so theirs are known
@@ -408,32 +289,3 @@ def step_order(graph: Graph) -> list[str]:
         result.append(ready)
         done.add(ready)
     return result
-
-
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a graph, for constrained decoding (a tool's input schema, a response format)."""
-    text = {"type": "string"}
-    node = {"id": text, "type": {"type": "string", "enum": [t.value for t in NodeType]}, "value": {}}
-    edge = {"src": text, "dst": text, "relation": {"type": "string", "enum": [r.value for r in Relation]}}
-    return {
-        "type": "object",
-        "properties": {"nodes": _array_of(node, MAX_NODES), "edges": _array_of(edge, MAX_EDGES)},
-        "required": ["nodes", "edges"],
-        "additionalProperties": False,
-    }
-
-
-def _array_of(properties: dict[str, Any], limit: int) -> dict[str, Any]:
-    item = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    return {"type": "array", "items": item, "maxItems": limit}
-
-
-def executor_instructions() -> str:
-    """What an executor must be told to read a graph: every type, every relation, references, the order."""
-    types = ", ".join(f"{t.value} ({meaning})" for t, meaning in NODE_MEANING.items())
-    relations = ", ".join(f"{r.value} ({rule.short})" for r, rule in RELATIONS.items())
-    return (
-        f"The task is a graph. Nodes: {types}. Edges src->dst: {relations}. "
-        'A value {"$ref":"t3.items[name=Lamp].id"} is taken from the result of t3: in items, the one whose name is Lamp, '
-        "its id. Run the calls in topological order."
-    )

@@ -12,8 +12,9 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from handoff.errors import GraphError
-from handoff.graph import Graph, NodeType, Relation, node_references, step_needs, step_order, validate
+from handoff.graph import Graph, node_references, step_needs, step_order, validate
 from handoff.reference import from_json, references, rename, to_json
+from handoff.schema import NodeType, Relation
 
 METRICS = ("validity", "node_f1", "edge_f1", "argument_name_f1", "argument_value_f1", "order_violations")
 

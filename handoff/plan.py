@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from handoff.graph import Edge, Graph, Node, NodeType, Relation, step_order
+from handoff.graph import Edge, Graph, Node, step_order
 from handoff.identifiers import is_identifier
 from handoff.reference import PathStep, Reference, from_json, references, rename, to_json
 from handoff.scalar import Scalar
+from handoff.schema import NodeType, Relation
 
 GOAL_ID = "g"
 REPORT = "report"

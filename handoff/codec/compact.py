@@ -26,10 +26,11 @@ from typing import Any
 from handoff.codec.line import LineReader, format_step
 from handoff.delegation import Toolset
 from handoff.errors import CodecError, GraphError
-from handoff.graph import MAX_BYTES, Edge, Graph, Node, NodeType, Relation, validate
+from handoff.graph import MAX_BYTES, Edge, Graph, Node, validate
 from handoff.plan import Plan, Step
 from handoff.reference import from_json, rename, to_json
 from handoff.scalar import dumps, loads
+from handoff.schema import NodeType, Relation
 
 
 def encode(graph: Graph, tools: Toolset) -> str:

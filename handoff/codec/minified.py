@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from handoff.delegation import Toolset
-from handoff.graph import Graph, executor_instructions
+from handoff.graph import Graph
+from handoff.schema import executor_instructions
 
 
 def encode(graph: Graph, tools: Toolset) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 from handoff.delegation import Tool, Toolset
-from handoff.graph import Edge, Graph, Node, NodeType, Relation
+from handoff.graph import Edge, Graph, Node
 from handoff.plan import Effect, Guard, Plan, Step, step_id
 from handoff.reference import Reference, Select
+from handoff.schema import NodeType, Relation
 
 TOOLS = Toolset(
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 from graph_strategies import graphs, plans
@@ -10,20 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handoff.errors import CodecError, GraphError
-from handoff.graph import (
-    MAX_NODES,
-    RELATIONS,
-    Graph,
-    NodeType,
-    Relation,
-    executor_instructions,
-    json_schema,
-    order,
-    predecessors,
-    step_order,
-    validate,
-)
+from handoff.graph import Graph, order, predecessors, step_order, validate
 from handoff.plan import Plan
+from handoff.schema import MAX_NODES, RELATIONS, NodeType, Relation, executor_instructions, json_schema, markdown
 
 
 def node(node_id: str, kind: str = "tool_call", value: object = "f") -> dict[str, object]:
@@ -40,6 +30,11 @@ def test_all_types_and_relations_are_told_to_the_executor() -> None:
     assert all(relation.value in text for relation in Relation)
     assert all("{src}" in rule.reading and "{dst}" in rule.reading for rule in RELATIONS.values())
     assert json_schema()["properties"]["nodes"]["items"]["properties"]["type"]["enum"] == [t.value for t in NodeType]
+
+
+def test_the_page_on_graphs_shows_the_tables() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "graph.md").read_text(encoding="utf-8")
+    assert page.split("<!-- tables -->\n")[1].split("<!-- end of tables -->")[0] == markdown()
 
 
 def test_depends_on_reads_as_the_words_do_and_the_reverse_only_when_told() -> None:
