@@ -11,7 +11,8 @@ from data.labels.dataflow import LabelError, label
 from data.labels.facts import facts_of
 from data.trajectory import Trajectory, closure_problem
 from handoff.errors import InputError, shorten
-from handoff.graph import MAX_DEPTH, MAX_EDGES, MAX_NODES, Graph
+from handoff.graph import MAX_DEPTH, Graph
+from handoff.schema import MAX_EDGES, MAX_NODES
 
 NOT_A_TRAJECTORY = "not a trajectory"
 NOT_CLOSED = "a call without exactly one result"
