@@ -34,15 +34,26 @@ class ScriptedExecutor:
     def __init__(self, benchmark: str, environment: Environment) -> None:
         self.benchmark, self.environment = benchmark, environment
         self._expected: dict[str, Execution] = {}
+        self._seen: dict[tuple[str, str, str], Trial] = {}
 
     def trial(self, delegation: Delegation, protocol: Protocol, label: str, seed: int) -> Trial:
-        """One trial. What a protocol or an environment raises is a recorded failure."""
+        """One trial. What a protocol or an environment raises is a recorded failure.
+
+        A handoff that reads as another seed's did is not carried out again: nothing here draws a random number.
+        """
         record = _Record(self.benchmark, delegation, label, seed)
         try:
             record.handoff = protocol.encode(delegation, seed)
-            instructions = protocol.instructions(delegation.tools)
         except HandoffError as error:
             return record.failed("protocol_error", f"encode: {error}")
+        key = (delegation.id, label, record.handoff)
+        if key not in self._seen:
+            self._seen[key] = self._receive(record, protocol)
+        return self._seen[key].model_copy(update={"seed": seed})
+
+    def _receive(self, record: _Record, protocol: Protocol) -> Trial:
+        delegation = record.delegation
+        instructions = protocol.instructions(delegation.tools)
         record.tokens = Tokens(
             wire=count_tokens(record.handoff), read=count_tokens(record.handoff), instructions=count_tokens(instructions)
         )
@@ -102,8 +113,10 @@ class _Record:
         self.facts: FactRecall | None = None
 
     def sources(self) -> list[str]:
-        """What a handoff may take an identifier from."""
-        return [self.delegation.task, self.plan, self.delegation.plan.dumps(), self.delegation.prose or ""]
+        """What a handoff may take an identifier from: the delegation, and the tools that both sides know."""
+        tools = self.delegation.tools
+        own = [self.delegation.task, self.plan, self.delegation.plan.dumps(), self.delegation.prose or ""]
+        return [*own, *tools, *tools.short_names.values()]
 
     def read(self, reading: Reading) -> None:
         self.decoded = reading.text if reading.text != self.handoff else None
