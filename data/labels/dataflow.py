@@ -25,13 +25,13 @@ from data.labelled import LabelStats, LiteralCounts, StepCounts, WordsOf
 from data.labels.facts import Facts
 from data.labels.matches import Grade, grade
 from data.labels.order import Draft, add_conditions, add_order, scalars
-from data.labels.places import Answer, Kind, Place, field_of
+from data.labels.places import Answer, Kind, Place, field_of, identical
 from data.labels.words import Words
 from data.trajectory import Message, ToolCall, Trajectory
 from handoff.errors import HandoffError
 from handoff.plan import REPORT, Plan, Step, step_id
 from handoff.reference import Reference, resolve
-from handoff.scalar import dumps, loads, same
+from handoff.scalar import dumps, loads
 
 MIN_AGREEING = 3
 """Arguments of one object that a record must agree with before a weak match in it counts."""
@@ -203,7 +203,7 @@ class _Labeller:
         """A reference, checked against the recorded result; the record it points into supports what is settled after it."""
         reference = Reference(source.step, place.path)
         found = resolve(source.answer.value, place.path)
-        if isinstance(found, (dict, list)) or not same(found, value):
+        if not identical(found, value):
             raise LabelError(f"the reference {reference} leads to {found!r}, and not to {value!r}, from which it was made")
         self.tally.places.append(place)
         if anchors is not None and place.raw and isinstance(place.raw[-1], str):
@@ -265,7 +265,7 @@ def _beside(
 
 
 def _agrees(fields: Mapping[str, Any], name: str, value: Any) -> bool:
-    return name in fields and not isinstance(fields[name], (dict, list)) and same(fields[name], value)
+    return name in fields and identical(fields[name], value)
 
 
 def _counts(kinds: Iterable[Kind]) -> StepCounts:

@@ -19,6 +19,7 @@ _READS = frozenset(
     | {"look", "lookup", "query", "read", "show", "think", "transfer", "view"}
 )
 """First words of names of tools that change nothing, where no environment tells."""
+_FIRST_WORD = re.compile(r"[A-Z]?[a-z]+")
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,60})'(?!\w)|\"([^\"\n]{1,60})\"")
 
 
@@ -37,7 +38,10 @@ class Facts:
     def writes(self, tool: str) -> bool:
         """Whether a call of this tool may change something; by its name's first word where nothing else tells."""
         known = self.kinds.get(tool)
-        return known if known is not None else re.split(r"[_\W]", tool, maxsplit=1)[0].lower() not in _READS
+        if known is not None:
+            return known
+        first = _FIRST_WORD.match(tool.rsplit(".", 1)[-1])
+        return first is None or first.group().lower() not in _READS
 
     def in_order(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments in the order of the tool's schema; those it does not know follow as they came."""

@@ -5,8 +5,9 @@ sorts values by their form alone, so that it is the same for every trajectory wh
 
 | grade  | values                                                                              | a match counts       |
 |--------|-------------------------------------------------------------------------------------|----------------------|
-| STRONG | text of 5 characters or more with a digit, no date or time; codes of 5 capitals or  | always               |
-|        | more; text of 20 characters or more with a space; numbers of 4 digits or more       |                      |
+| STRONG | text of 5 characters or more with a digit or an @, no date or time; codes of 5      | always               |
+|        | capitals or more; text of 20 characters or more with a space; numbers of 4 digits   |                      |
+|        | or more                                                                             |                      |
 | FIELD  | dates and times; names (a capital, 4 characters or more, no digit)                  | where both fields    |
 |        |                                                                                     | have the same name   |
 | WEAK   | everything else: keywords, codes of up to 4 characters, small numbers               | beside a better one  |
@@ -27,6 +28,7 @@ from functools import lru_cache
 
 _DATE_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?|\d{1,2}:\d{2}(:\d{2})?")
 _HAS_DIGIT = re.compile(r"\d")
+_HAS_MARK = re.compile(r"[\d@]")
 MIN_STRONG = 5
 """Characters of a code."""
 MIN_LONG = 20
@@ -60,8 +62,9 @@ def grade(value: object) -> Grade:
 def _grade_text(value: str) -> Grade:
     if _DATE_OR_TIME.fullmatch(value):
         return Grade.FIELD
-    if len(value) >= MIN_STRONG and (_HAS_DIGIT.search(value) or (value.isalpha() and value.isupper())):
+    if len(value) >= MIN_STRONG and (_HAS_MARK.search(value) or (value.isalpha() and value.isupper())):
         return Grade.STRONG
     if len(value) >= MIN_LONG and " " in value:
         return Grade.STRONG
-    return Grade.FIELD if len(value) >= MIN_NAME and value[0].isupper() else Grade.WEAK
+    is_name = len(value) >= MIN_NAME and value[0].isupper() and not _HAS_DIGIT.search(value)
+    return Grade.FIELD if is_name else Grade.WEAK

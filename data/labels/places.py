@@ -71,6 +71,11 @@ def cost(text: str) -> int:
     return len(_PIECES.findall(text))
 
 
+def identical(one: Any, other: Any) -> bool:
+    """Whether two scalars are the same JSON: tools that get 5 and 5.0 do not always do the same."""
+    return type(one) is type(other) and one == other
+
+
 class Answer:
     """The answer to one call. It is parsed and indexed when somebody first asks for a value that it may hold."""
 
@@ -98,10 +103,11 @@ class Answer:
         return self._places
 
     def find(self, value: str | float) -> list[RawPath]:
-        """Every place where an equal value stands; a number is no text, and no truth value."""
+        """Every place where the same value stands: a number is no text and no truth value, and 5 is not 5.0."""
         if not self._may_hold(value):
             return []
-        return self._index().get(value, [])
+        places = self._index().get(value, [])
+        return places if isinstance(value, str) else [raw for raw in places if identical(self.at(raw), value)]
 
     def _may_hold(self, value: str | float) -> bool:
         """A quick look at the text: most answers need not be parsed. A number with an exponent is not looked for."""

@@ -25,7 +25,7 @@ from data.labelled import LabelledGraph, WordsOf
 from data.labels.record import Rejected, label_line
 from handoff.config import Config
 from handoff.console import say, table, track, warn
-from handoff.errors import ConfigError, HandoffError, InputError
+from handoff.errors import ConfigError, HandoffError, InputError, OutputError
 from handoff.files import atomic_write, sha256_file, sha256_json
 
 RULES = 1
@@ -106,16 +106,19 @@ def _progress_file(config: LabelConfig) -> Path:
 
 
 def _label_all(lines: Iterator[Line], progress: Path, config: LabelConfig) -> None:
-    """Append to the progress file what it does not hold yet."""
-    progress.parent.mkdir(parents=True, exist_ok=True)
-    with progress.open("a+b") as stream:
-        done = _complete_lines(stream)
-        if done:
-            say(f"{done} records are labelled already: going on")
-        rest = track(islice(lines, done, None), f"label {config.input.name}")
-        for finished in _label_chunks(iter(lambda: list(islice(rest, CHUNK)), []), config):
-            stream.write(finished)
-            stream.flush()
+    """Append to the progress file what it does not hold yet. Raises OutputError."""
+    try:
+        progress.parent.mkdir(parents=True, exist_ok=True)
+        with progress.open("a+b") as stream:
+            done = _complete_lines(stream)
+            if done:
+                say(f"{done} records are labelled already: going on")
+            rest = track(islice(lines, done, None), f"label {config.input.name}")
+            for finished in _label_chunks(iter(lambda: list(islice(rest, CHUNK)), []), config):
+                stream.write(finished)
+                stream.flush()
+    except OSError as error:
+        raise OutputError(f"{progress}: cannot write: {error.strerror or error}") from error
 
 
 def _complete_lines(stream: Any) -> int:

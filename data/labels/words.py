@@ -46,7 +46,7 @@ def _form(words: list[str]) -> Form:
 
 @lru_cache(maxsize=20_000)
 def _forms(value: str | float) -> tuple[Form, ...]:
-    """The ways in which a value may stand in a text; a date also as `may 20`, `20 may`, `oct 5`."""
+    """The ways in which a value may stand in a text; a date also as `may 20`, `20 may`, `20 of may`, `oct 5`."""
     if not isinstance(value, str):
         return (_form(split_words(repr(abs(value)))),)
     words = split_words(value) if len(value) <= _LONG_VALUE else []
@@ -56,7 +56,8 @@ def _forms(value: str | float) -> tuple[Form, ...]:
     if date is None or not 1 <= int(date[1]) <= 12:
         return (_form(words),)
     name, day = _MONTHS[int(date[1]) - 1], str(int(date[2]))
-    return (_form(words), *(_form(pair) for month in (name, name[:3]) for pair in ([month, day], [day, month])))
+    spoken = ([month, day] for month in (name, name[:3]))
+    return (_form(words), *(_form(s) for m, d in spoken for s in ([m, d], [d, m], [d, "of", m])))
 
 
 class Words:

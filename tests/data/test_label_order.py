@@ -1,0 +1,92 @@
+"""Conditions and order edges."""
+
+from __future__ import annotations
+
+from label_factory import Call, labelled
+
+from handoff.plan import Effect, Guard, Step
+from handoff.reference import Reference
+
+ORDER = {"order_id": "#W6390527", "user_id": "mei_kovacs_8020", "status": "pending", "total": 10, "note": None, "place": "a"}
+GET = Call("get_order", {"order_id": "#W6390527"}, ORDER)
+
+
+def cancelled(**changes: object) -> Call:
+    return Call("cancel_order", {"order_id": "#W6390527", "place": "b"}, {**ORDER, "status": "cancelled", **changes})
+
+
+def steps(*calls: Call, task: str = "order #W6390527 and #W6390528") -> tuple[Step, ...]:
+    return labelled(*calls, task=task).plan.steps
+
+
+def test_a_read_guards_a_write() -> None:
+    _, write = steps(GET, cancelled())
+    assert write.guards == (Guard(Reference("t1", ("status",)), "pending"),)
+    assert write.effects == (Effect(("status",), "cancelled"),)
+    assert write.after == ()  # the guard puts the read first
+
+
+def test_only_texts_that_differ_and_that_the_call_does_not_name() -> None:
+    changes = {"total": 20, "note": "gone", "place": "b", "user_id": "mei_kovacs_8020", "new": "x"}
+    _, write = steps(GET, cancelled(**changes))
+    assert [effect.path for effect in write.effects] == [("status",)]
+
+
+def test_long_texts_and_ids_are_no_status() -> None:
+    _, write = steps(GET, cancelled(status="this order was cancelled because nobody wanted it any more"))
+    assert (write.guards, write.effects) == ((), ())
+    _, write = steps(GET, cancelled(status="abc123"))
+    assert write.effects == ()
+
+
+def test_after_a_write_only_an_effect_and_an_order_edge() -> None:
+    again = Call("restore_order", {"order_id": "#W6390527"}, {**ORDER, "status": "open again"})
+    _, first, second = steps(GET, cancelled(), again)
+    assert first.guards
+    assert (second.guards, second.effects) == ((), (Effect(("status",), "open again"),))
+    assert second.after == ("t2",)
+
+
+def test_another_record_guards_nothing() -> None:
+    other = {**ORDER, "order_id": "#W6390528"}
+    _, write = steps(Call("get_order", {"order_id": "#W6390528"}, other), cancelled())
+    assert (write.guards, write.after) == ((), ())
+    shared = Call("get_order", {"user_id": "mei_kovacs_8020", "order_id": "#W6390528"}, other)
+    write = Call("cancel_order", {"user_id": "mei_kovacs_8020", "order_id": "#W6390527"}, {**ORDER, "status": "cancelled"})
+    assert steps(shared, write)[1].guards == ()
+
+
+def test_refused_calls_and_reads_have_no_conditions() -> None:
+    refused = Call("cancel_order", {"order_id": "#W6390527"}, {**ORDER, "status": "cancelled"}, error=True)
+    found = labelled(GET, refused, task="#W6390527", drop_errors=False).plan.steps
+    assert found[1].guards == ()
+    assert steps(GET, Call("get_order", {"order_id": "#W6390527"}, {**ORDER, "status": "sent"}))[1].guards == ()
+
+
+def test_writes_on_one_record_keep_their_order() -> None:
+    pay = {"card": "card_1234567"}
+    one = Call("set_address", {"order_id": "#W6390527", **pay}, ORDER)
+    two = Call("set_items", {"order_id": "#W6390527", **pay}, ORDER)
+    three = Call("set_items", {"order_id": "#W6390528", **pay}, {**ORDER, "order_id": "#W6390528"})
+    found = steps(one, two, three, two)
+    assert [step.after for step in found] == [(), ("t1",), (), ("t2",)]  # the card does not make one record of two orders
+
+
+def test_an_answer_without_a_record_leaves_all_ids() -> None:
+    send = Call("send_certificate", {"user_id": "mei_kovacs_8020"}, "sent to the user")
+    assert steps(send, send)[1].after == ("t1",)
+
+
+def test_a_read_whose_result_is_used_waits_for_the_write_before_it() -> None:
+    write = Call("set_address", {"order_id": "#W6390527"}, {**ORDER, "label": "lab-123456"})
+    read = Call("get_order", {"order_id": "#W6390527"}, {**ORDER, "parcel": "par-123456"})
+    use = Call("track", {"parcel": "par-123456"})
+    assert [step.after for step in steps(write, read)] == [(), ()]
+    assert [step.after for step in steps(write, read, use)] == [(), ("t1",), ()]
+
+
+def test_an_order_that_the_data_gives_needs_no_edge() -> None:
+    make = Call("create_order", {"order_id": "#W6390527"}, {**ORDER, "receipt": "rec-123456"})
+    pay = Call("pay_order", {"order_id": "#W6390527", "receipt": "rec-123456"}, ORDER)
+    again = Call("pay_order", {"order_id": "#W6390527", "receipt": "rec-123456"}, ORDER)
+    assert [step.after for step in steps(make, pay, again)] == [(), (), ("t2",)]

@@ -1,0 +1,80 @@
+"""The task's own words, and which equal values tell of a flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.labels.matches import Grade, grade
+from data.labels.words import Words, split_words
+
+TEXT = """You're Mei Kovacs (zip 28236) and want Yusuf's two water bottles, the Gift-Card, $1,250.50 back, a refund of $50.00
+and the 20th of May or June 3. Order #W2378156, mei.kovacs1@example.com, an address in New York."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("Mei", "mei", "28236", 28236, "Kovacs", "Water Bottle", "gift_card", "Gift card", 1250.5, "1250.50", 50, "50", 50.0),
+        *("#W2378156", "W2378156", "mei.kovacs1@example.com", "New York", "2024-05-20", "2023-06-03", "Yusuf"),
+    ],
+)
+def test_values_that_stand_in_the_words(value: Any) -> None:
+    assert value in Words(TEXT)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("2823", "8236", 2823, "W23781", "Mei Water", "York New", "card gift", "s", "", "!", None, True, False),
+        *("2024-05-21", "2024-13-20", "1250", 125050, "x" * 3000, ["Mei"], {"a": "Mei"}),
+    ],
+)
+def test_values_that_do_not(value: Any) -> None:
+    assert value not in Words(TEXT)
+
+
+def test_words_grow() -> None:
+    words = Words("the first")
+    assert "second" not in words
+    words.add("the second")
+    assert "second" in words
+    assert "first the second" not in words  # one text does not run on into the next
+
+
+def test_two_texts_do_not_join() -> None:
+    words = Words("gift")
+    words.add("card")
+    assert "gift card" not in words
+
+
+@given(st.lists(st.from_regex(r"[a-z]{1,8}|[0-9]{1,6}", fullmatch=True), min_size=1, max_size=8), st.data())
+def test_every_run_of_words_is_found(words: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(words) - 1))
+    end = data.draw(st.integers(start + 1, len(words)))
+    assert "_".join(words[start:end]) in Words(" ".join(words).upper())
+
+
+@given(st.text(max_size=60))
+def test_a_text_is_in_itself_if_it_has_words(text: str) -> None:
+    assert (text in Words(text)) == bool(split_words(text))
+
+
+GRADES: dict[Grade, list[Any]] = {
+    Grade.NONE: [None, True, False, ""],
+    Grade.WEAK: ["economy", "CA", "JFK", "yes", "M", "on", "round_trip", "1", "W123", "gift_card", 0, 1, 99, 120, 2.5, -7],
+    Grade.FIELD: ["2024-05-20", "10:30", "2024-05-20 10:30", "Mei Kovacs", "Denver", "Liam"],
+    Grade.STRONG: ["#W2378156", "28236", "UHDAHF", "HAT001", "gift_card_1", "mei@example.com", 1234, 54.04, 12345.0],
+}
+
+
+@pytest.mark.parametrize(("expected", "value"), [(expected, value) for expected, values in GRADES.items() for value in values])
+def test_grades(expected: Grade, value: Any) -> None:
+    assert grade(value) is expected
+
+
+def test_a_long_text_is_strong() -> None:
+    assert grade("please leave it with the neighbour") is Grade.STRONG
