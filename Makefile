@@ -27,7 +27,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 quickstart: setup
 	$(HANDOFF) import --config configs/import/quickstart.yaml
 	$(HANDOFF) synth --config configs/synth/quickstart.yaml
-	$(HANDOFF) label --config configs/label/gold.yaml
+	$(HANDOFF) label --config configs/label/quickstart.yaml
 	$(HANDOFF) label --config configs/label/synth.yaml
 	$(HANDOFF) corpus --config configs/corpus/quickstart.yaml
 	$(HANDOFF) train t5 --config configs/t5/tiny.yaml
