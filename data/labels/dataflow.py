@@ -70,6 +70,7 @@ class _Open(NamedTuple):
     """A scalar that no match of its own has settled."""
 
     value: Any
+    level: Grade
 
 
 @dataclass
@@ -143,8 +144,8 @@ class _Labeller:
         found = {key: self.value(value, key, fixed, anchors) for key, value in values.items()}
         for level in (Grade.FIELD, Grade.NONE):
             for key, value in found.items():
-                if isinstance(value, _Open) and grade(value.value) >= level:
-                    found[key] = self.settle(value.value, key, fixed, anchors, values)
+                if isinstance(value, _Open) and value.level >= level:
+                    found[key] = self.settle(value, key, fixed, anchors, values)
         return found
 
     def value(self, value: Any, name: str, fixed: frozenset[str | float], anchors: list[_Anchor] | None) -> Any:
@@ -155,10 +156,12 @@ class _Labeller:
             return [self.value(item, name, fixed, None) for item in value]
         if value in self.words:
             return self.literal(value, "task")
-        found = self.find(value, None) if grade(value) is Grade.STRONG else None
+        level = grade(value)
+        found = self.find(value, None) if level is Grade.STRONG else None
         if found is not None:
             return self.refer(*found, value, anchors)
-        return self.settle(value, name, fixed, [], {}) if anchors is None else _Open(value)
+        scalar = _Open(value, level)
+        return self.settle(scalar, name, fixed, [], {}) if anchors is None else scalar
 
     def find(self, value: str | float, name: str | None) -> tuple[_Source, Place] | None:
         """The earliest result that holds the value (in a field of this name), unless its path is bad and a later one's is not."""
@@ -175,10 +178,10 @@ class _Labeller:
         return first
 
     def settle(
-        self, value: Any, name: str, fixed: frozenset[str | float], anchors: list[_Anchor], values: Mapping[str, Any]
+        self, scalar: _Open, name: str, fixed: frozenset[str | float], anchors: list[_Anchor], values: Mapping[str, Any]
     ) -> Any:
         """A scalar that is not in the task's words and for which an equal value somewhere is not enough."""
-        level = grade(value)
+        value, level = scalar
         if level is Grade.FIELD:
             found = _beside(value, name, anchors, {}, 0) or self.find(value, name)
             if found is not None:

@@ -32,15 +32,19 @@ class Draft:
     after: list[str] = field(default_factory=list)
 
     @cached_property
-    def records(self) -> frozenset[str]:
-        """The records that the call concerns: ids among its arguments, as they were.
+    def given(self) -> frozenset[Any]:
+        """Ids among the arguments, as they were."""
+        return frozenset(value for value in scalars(self.recorded) if is_id(value))
+
+    @cached_property
+    def records(self) -> frozenset[Any]:
+        """The records that the call concerns: the ids it was given.
 
         Where the answer is a record that names some of them as its own, it is those: the order, and not the card it is paid with.
         """
-        given = frozenset(value for value in scalars(self.recorded) if is_id(value))
-        if not given or not isinstance(self.answer.value, dict):
-            return given
-        return given.intersection(v for v in self.answer.value.values() if isinstance(v, str)) or given
+        if not self.given or not isinstance(self.answer.value, dict):
+            return self.given
+        return self.given.intersection(v for v in self.answer.value.values() if isinstance(v, str)) or self.given
 
     def step(self) -> Step:
         """The finished step."""
@@ -86,11 +90,11 @@ def add_conditions(drafts: Sequence[Draft]) -> None:
 
 def _same_record(one: Draft, other: Draft) -> bool:
     """Whether two calls answer with one record: they were given an id that both answers hold, and no id in them differs."""
-    if one.failed or one.made.is_action or not one.records & other.records or not isinstance(one.answer.value, dict):
+    given = one.given & other.given
+    if one.failed or one.made.is_action or not given or not isinstance(one.answer.value, dict):
         return False
     left, right = one.answer.value, other.answer.value
     shared = [key for key, value in left.items() if is_id(value) and is_id(right.get(key))]
-    given = one.records & other.records
     return all(left[key] == right[key] for key in shared) and any(left[key] in given for key in shared)
 
 
@@ -117,7 +121,7 @@ def add_order(drafts: Sequence[Draft]) -> None:
             if last_action is not None and draft.recorded.keys() != {"info"}:
                 wanted.add(last_action)
             last_action = number
-        elif draft.writes or step_id(number) in used:
+        elif last_write and (draft.writes or step_id(number) in used):
             wanted = {last_write[record] for record in draft.records if record in last_write}
         for other in sorted(wanted, reverse=True):
             if other not in known:
