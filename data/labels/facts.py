@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from data.environments import ENVIRONMENTS, load_environment
 from data.trajectory import Trajectory
@@ -30,8 +30,8 @@ class Facts:
     tools: Toolset = field(default_factory=Toolset)
     kinds: Mapping[str, bool] = field(default_factory=dict)
     """Tool -> whether it writes."""
-    splits: Mapping[str, str] = field(default_factory=dict)
-    """Task id -> `train` or `test`."""
+    splits: Mapping[str, Literal["train", "test"]] = field(default_factory=dict)
+    """Task id -> its part of the benchmark."""
     note: str | None = None
     """What is missing, in a sentence."""
 

@@ -136,7 +136,7 @@ def _complete_lines(stream: Any) -> int:
 
 def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator[bytes]:
     """The progress lines of each chunk, in order."""
-    workers = config.workers or len(os.sched_getaffinity(0))
+    workers = config.workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     first = list(islice(chunks, 2))
     chunks = chain(first, chunks)
     if workers == 1 or len(first) < 2:  # starting a process costs more than one chunk
