@@ -195,7 +195,7 @@ def _gold_rewards(domain: str) -> list[int]:
             codec, tools = load_codec(name), tools_of(domain)
             read = Plan.from_graph(codec.decode(codec.encode(plan.to_graph(), tools), tools))[0]
             counts[name] += run_plan(environment, trajectory.task.id, read).score.reward == 1
-        writes = [n for n, step in enumerate(plan.steps) if environment.is_write(step.name) and step.sources()]
+        writes = [n for n, step in enumerate(plan.steps) if environment.is_write(step.name) and step.sources]
         if not writes:
             continue
         places = range(len(plan.steps))

@@ -68,7 +68,7 @@ def execute(plan: Plan, call: Call) -> Execution:
 
 
 def _run(own: str, step: Step, results: Mapping[str, Any], call: Call) -> StepOutcome:
-    missing = [source for source in step.sources() if source not in results]
+    missing = [source for source in step.sources if source not in results]
     if missing:
         return StepOutcome(own, step.name, "skipped", None, f"needs {', '.join(missing)}, which gave no result")
     try:

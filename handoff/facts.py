@@ -54,7 +54,7 @@ def facts(plan: Plan) -> Facts:
             continue
         own = occurrences[step_id(number)] = (step.name, names[step.name])
         names[step.name] += 1
-        earlier = dict.fromkeys((*step.sources(), *step.after))
+        earlier = dict.fromkeys((*step.sources, *step.after))
         order += [(occurrences[other], own) for other in earlier if other in occurrences]
     return Facts(names, values, tuple(order))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from handoff.graph import Edge, Graph, Node, step_order
@@ -50,6 +51,7 @@ class Step:
     """Ids of steps that must run before, although nothing of theirs is used."""
     is_action: bool = False
 
+    @cached_property
     def sources(self) -> list[str]:
         """Ids of the steps whose results this one uses, each once, in reading order."""
         found = [r.node for value in self.arguments.values() for r in references(value)]
@@ -98,7 +100,7 @@ def default_goal(steps: tuple[Step, ...]) -> str:
 
 def final_steps(steps: tuple[Step, ...]) -> list[int]:
     """Places of the steps that no other step uses or follows."""
-    used = {other for step in steps for other in (*step.sources(), *step.after)}
+    used = {other for step in steps for other in (*step.sources, *step.after)}
     return [number for number in range(len(steps)) if step_id(number) not in used]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import orjson
@@ -55,6 +56,11 @@ def same(left: Any, right: Any) -> bool:
     )
 
 
+@cache
+def _as_set(stops: str) -> frozenset[str]:
+    return frozenset(stops)
+
+
 def format_scalar(value: Scalar, stops: str, kind: str | None = None) -> str:
     """Write a scalar so that `scan_scalar` with the same `stops` and `kind` reads it back.
 
@@ -68,7 +74,7 @@ def format_scalar(value: Scalar, stops: str, kind: str | None = None) -> str:
         and value.isprintable()
         and value == value.strip()
         and value[0] not in "\"'$[{("
-        and not any(stop in value for stop in stops)
+        and _as_set(stops).isdisjoint(value)
         and (kind == "string" or not _JSON_SCALAR.fullmatch(value))
     )
     return value if bare else dumps(value)

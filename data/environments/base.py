@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -10,6 +9,7 @@ from typing import Any, Literal, Protocol
 from data.trajectory import Record, Requestor, ToolCall
 from handoff.errors import HandoffError
 from handoff.execution import Result
+from handoff.scalar import loads
 
 
 class EnvironmentCallError(HandoffError):
@@ -114,10 +114,6 @@ def result_value(content: str) -> Any:
     if not content.startswith(("{", "[")):
         return content
     try:
-        return json.loads(content, parse_constant=_refuse_constant)
+        return loads(content)
     except (ValueError, RecursionError):
         return content
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")

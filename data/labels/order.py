@@ -108,7 +108,7 @@ def add_order(drafts: Sequence[Draft]) -> None:
     A write waits for the last write on each of its records. A read whose result is used waits for the last write on its
     record: before it, it would have read something else. The user's own calls keep their order, for they share one device.
     """
-    sources = [draft.step().sources() for draft in drafts]
+    sources = [draft.step().sources for draft in drafts]
     used = {source for own in sources for source in own}
     before: list[set[int]] = []
     last_write: dict[str, int] = {}

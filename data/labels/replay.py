@@ -58,7 +58,7 @@ def _renamed(step: Step, names: dict[str, str]) -> Step:
 
 def some_order(plan: Plan, generator: random.Random, with_after: bool = True) -> list[int]:
     """A random order in which each step comes after those it uses and, `with_after`, those it waits for."""
-    needs = [_places((*s.sources(), *(s.after if with_after else ()))) for s in plan.steps]
+    needs = [_places((*s.sources, *(s.after if with_after else ()))) for s in plan.steps]
     done: list[int] = []
     left = list(range(len(plan.steps)))
     while left:
@@ -74,7 +74,7 @@ def feeding(plan: Plan, wanted: Iterable[int]) -> set[int]:
     found: set[int] = set()
     waiting = set(wanted)
     while waiting:
-        waiting = set().union(*(_places(plan.steps[number].sources()) for number in waiting)) - found
+        waiting = set().union(*(_places(plan.steps[number].sources) for number in waiting)) - found
         found |= waiting
     return found
 

@@ -22,8 +22,7 @@ def format_step(step: Step, tools: Toolset) -> str:
     """The line of a step. The inverse of `LineReader.step`."""
     known = ACTIONS if step.is_action else tools
     tool = known.get(step.name)
-    name = step.name if step.is_action else tools.short_names.get(step.name, step.name)
-    words = [("*" if step.is_action else "") + (name if _PLAIN_NAME.fullmatch(name) else dumps(name))]
+    words = [_format_name(step, tools)]
     position = 0
     for argument, value in step.arguments.items():
         expected = tool.parameter_names[position : position + 1] if tool else ()
@@ -41,6 +40,13 @@ def format_step(step: Step, tools: Toolset) -> str:
         words.append(f"!{format_path(effect.path).removeprefix('.')}={format_scalar(effect.equals, WORD_STOPS)}")
     words += [f"<{other.removeprefix('t')}" for other in step.after]
     return " ".join(words)
+
+
+def _format_name(step: Step, tools: Toolset) -> str:
+    """Quoted where it is no plain word, and where the receiver does not know the tool: then it is taken as it stands."""
+    name = step.name if step.is_action else tools.short_names.get(step.name, step.name)
+    plain = _PLAIN_NAME.fullmatch(name) and (step.is_action or step.name in tools or not tools)
+    return ("*" if step.is_action else "") + (name if plain else dumps(name))
 
 
 def _format_reference(reference: Reference) -> str:
@@ -89,10 +95,11 @@ class LineReader:
         """The step on the line. Raises CodecError."""
         is_action = self.peek() == "*"
         self.at += is_action
+        as_it_stands = is_action or self.peek() == '"'
         word = str(self.scalar("string"))
-        name = word if is_action else self.tools.full_names.get(word, word)
+        name = word if as_it_stands else self.tools.full_names.get(word, word)
         self.tool = (ACTIONS if is_action else self.tools).get(name)
-        if self.tool is None and not is_action and len(self.tools):
+        if self.tool is None and not as_it_stands and self.tools:
             raise CodecError(f"unknown tool{did_you_mean(name, self.tools)}", found=name)
         arguments: dict[str, Any] = {}
         guards: list[Guard] = []

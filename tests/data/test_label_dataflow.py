@@ -173,7 +173,7 @@ def test_refused_calls_are_left_out_or_kept_without_consumers() -> None:
     assert [step.name for step in dropped.plan.steps] == ["b"]
     assert (dropped.stats.calls, dropped.stats.dropped) == (2, 1)
     assert [step.name for step in kept.plan.steps] == ["get", "b"]
-    assert kept.plan.steps[1].sources() == []
+    assert kept.plan.steps[1].sources == []
 
 
 def test_a_call_of_the_user_is_an_action_in_order_and_no_source() -> None:

@@ -57,7 +57,7 @@ def test_reversed_or_without_a_source_nothing_works_where_a_write_uses_a_read(do
     bound = 0
     for trajectory in gold(domain)[::2]:
         environment, plan = environment_of(trajectory), plan_of(trajectory)
-        writes = [n for n, step in enumerate(plan.steps) if environment.is_write(step.name) and step.sources()]
+        writes = [n for n, step in enumerate(plan.steps) if environment.is_write(step.name) and step.sources]
         if not writes:
             continue
         bound += 1

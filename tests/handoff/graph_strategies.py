@@ -51,9 +51,9 @@ def values(sources: list[str]) -> st.SearchStrategy[Any]:
 @st.composite
 def steps(draw: st.DrawFn, number: int) -> Step:
     earlier = [step_id(n) for n in range(number)]
-    name = draw(st.sampled_from([*TOOLS, *TOOLS, "report"]))
+    name = draw(st.sampled_from([*TOOLS, *TOOLS, "report", "think", "not a word", "#"]))
     is_action = name == "report"
-    known = ("info",) if is_action else TOOLS[name].parameter_names
+    known = ("info",) if is_action else TOOLS[name].parameter_names if name in TOOLS else ()
     names = draw(st.lists(st.sampled_from([*known, *known, "extra arg"]), unique=True, max_size=4))
     arguments = {key: draw(values(earlier)) for key in names}
     guards = tuple(

@@ -81,4 +81,5 @@ def test_shares_lie_in_range_whatever_is_left_of_a_text(plan: Plan, name: str, c
     found = recall(plan, text[: int(cut * len(text))], TOOLS)
     assert all(0 <= share <= 1 for share in (found.tools, found.values, found.order))
     if name == "json":
-        assert recall(plan, text, TOOLS).tools == 1
+        known = all(step.is_action or step.name in TOOLS for step in plan.steps)
+        assert recall(plan, text, TOOLS).tools == 1 or not known
