@@ -1,4 +1,4 @@
-"""How long the report's statistics take, beside two ways to do the same: `python benchmarks/bootstrap.py`.
+"""How long the report's statistics take, beside two ways to do the same: `python -m benchmarks.bootstrap`.
 
 8 protocols, 114 tasks x 3 seeds = 342 trials each, 10,000 resamples clustered by task. The peers resample the same
 differences: scipy.stats.bootstrap (vectorised, percentile, over the task means; given the same generator it makes the
@@ -8,15 +8,11 @@ same draws, so its bounds must be the same), and a loop in plain Python with dra
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from eval.statistics import Unit, cluster, compare
 

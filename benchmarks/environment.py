@@ -1,4 +1,4 @@
-"""How long a scripted trial takes, beside the benchmark package's own path: `python benchmarks/environment.py`.
+"""How long a scripted trial takes, beside the benchmark package's own path: `python -m benchmarks.environment`.
 
 A trial is one gold plan: reset, its calls, the score. Both sides run the same plans in this process, on one core. The
 package's path is the one its runner takes: a new environment, its `get_response` for each call, then its evaluators,
@@ -8,13 +8,9 @@ every plan several times, the package's a sample of them once, because it takes 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from data.environments import load_environment
 from data.environments.base import EnvTask

@@ -1,7 +1,7 @@
 """Speed and memory of `handoff import` on a large file, beside `json.loads` on the same records.
 
-    python benchmarks/importing.py                      100 MB of tau2 simulations
-    python benchmarks/importing.py --megabytes 1000 --format openai
+    python -m benchmarks.importing                      100 MB of tau2 simulations
+    python -m benchmarks.importing --megabytes 1000 --format openai
 
 The file is made in a temporary folder from made-up records, or from real ones given with --like. It needs about twice
 its size on disk. Prints MB of uncompressed input a second of processor time (which other work on the machine does not
@@ -22,6 +22,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from data.sources import detect
 
 ROOT = Path(__file__).resolve().parent.parent
 TURNS = 12  # calls in a made-up record
@@ -54,9 +56,6 @@ def made_up(form: str) -> dict[str, Any]:
 
 def real(path: Path) -> tuple[str, dict[str, Any]]:
     """The same from a trace file, with the name of its format."""
-    sys.path.insert(0, str(ROOT))
-    from data.sources import detect
-
     form = detect(path)
     raw = path.read_bytes()
     text = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw

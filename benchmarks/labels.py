@@ -1,4 +1,4 @@
-"""What the labels are worth: `python benchmarks/labels.py [PART ...]`; the figures in docs/labels.md.
+"""What the labels are worth: `python -m benchmarks.labels [PART ...]`; the figures in docs/labels.md.
 
 Parts: `chance` (how often values match by chance), `replay` (labels carried out in the real environments), `shares` (where
 literals come from, kinds of path steps), `speed` (against json.loads), `tokens` (JSON and compact). The gold plans need the
@@ -19,8 +19,6 @@ from functools import cache
 from pathlib import Path
 from statistics import mean
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from data.environments import load_environment
 from data.environments.base import Environment, result_value

@@ -1,7 +1,7 @@
 """How long the prose baseline is, beside real delegations and the published figure; and what a simple reader makes of it.
 
-    python benchmarks/prose.py                        gold plans of tau-bench retail, three phrasings each
-    python benchmarks/prose.py --domain airline --seeds 10
+    python -m benchmarks.prose                        gold plans of tau-bench retail, three phrasings each
+    python -m benchmarks.prose --domain airline --seeds 10
 
 Gold plans are replayed in their environment and labelled by data flow, as `handoff import` and `handoff label` do. The real
 delegations are the orchestrator's messages in Who&When (read from --delegations; left out, saying so, where that is absent).
@@ -13,13 +13,10 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean, median, quantiles
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from data.environments import load_environment
 from data.environments.gold import replay_gold

@@ -1,6 +1,6 @@
 """Scripted trials a second on one core, by protocol: encode, decode, run in the real environment, score, all metrics.
 
-    python benchmarks/trials.py [--graphs data/store/graphs.jsonl] [--benchmark tau2-retail]
+    python -m benchmarks.trials [--graphs data/store/graphs.jsonl] [--benchmark tau2-retail]
 
 Each task is carried out once, so no result is taken over from another seed. The last line is the same through inspect-ai.
 """

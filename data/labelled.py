@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, PlainSerializer, ValidationError
+from pydantic import BeforeValidator, ConfigDict, PlainSerializer
 
 from data.trajectory import Record, TaskInfo
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError
-from handoff.files import read_jsonl, write_jsonl
+from handoff.files import read_records, write_jsonl
 from handoff.graph import Graph
 
 WordsOf = Literal["task", "task+user"]
@@ -97,13 +97,7 @@ class LabelledGraph(Record):
 
 def read_graphs(path: str | Path) -> Iterator[LabelledGraph]:
     """Read a `graphs.jsonl`. Raises InputError with the line and the field."""
-    for number, value in read_jsonl(path):
-        try:
-            yield LabelledGraph.model_validate(value)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            raise InputError(first["msg"], file=path, record=number, field=field) from None
+    return read_records(path, LabelledGraph)
 
 
 def write_graphs(path: str | Path, graphs: Iterable[LabelledGraph]) -> int:

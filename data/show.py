@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +20,7 @@ from data.trajectory import Message, ToolCall, Trajectory
 from handoff.config import Config
 from handoff.console import say
 from handoff.errors import ConfigError, InputError, did_you_mean
-from handoff.files import write_text
+from handoff.files import as_record, write_text
 from handoff.graph import Graph
 from handoff.plan import Plan, Step, step_id
 from handoff.reference import Reference, format_path, rename
@@ -96,12 +95,7 @@ def _read(path: Path, number: int, value: Any) -> Shown:
     if kind is None:
         allowed = "a trajectory (messages) or a labelled graph (graph)"
         raise InputError("a record of another kind", file=path, record=number, found=value, allowed=allowed)
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise InputError(first["msg"], file=path, record=number, field=field, found=first["input"]) from None
+    return as_record(value, kind, path, number)
 
 
 def to_svg(record: Shown) -> str:

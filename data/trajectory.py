@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from handoff.errors import InputError
-from handoff.files import read_jsonl
+from handoff.files import read_records
 
 Role = Literal["system", "user", "assistant", "tool"]
 Requestor = Literal["assistant", "user"]
@@ -110,10 +109,4 @@ def closure_problem(messages: tuple[Message, ...]) -> str | None:
 
 def read_trajectories(path: str | Path) -> Iterator[Trajectory]:
     """Read a `trajectories.jsonl` that `handoff import` wrote. Raises InputError with the line and the field."""
-    for number, value in read_jsonl(path):
-        try:
-            yield Trajectory.model_validate(value)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            raise InputError(first["msg"], file=path, record=number, field=field, found=first["input"]) from None
+    return read_records(path, Trajectory)

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from handoff.errors import InputError
-from handoff.files import read_jsonl, write_jsonl
+from handoff.files import read_records, write_jsonl
 
 FailureKind = Literal[
     "unreadable_handoff",  # the receiver could not read the text at all
@@ -115,10 +114,4 @@ def write_trials(path: str | Path, trials: Iterable[Trial]) -> int:
 
 def read_trials(path: str | Path) -> Iterator[Trial]:
     """Read trials. Raises InputError with the line and the field."""
-    for number, value in read_jsonl(path):
-        try:
-            yield Trial.model_validate(value)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(map(str, first["loc"]))
-            raise InputError(first["msg"], file=path, record=number, field=field, found=first["input"]) from None
+    return read_records(path, Trial)

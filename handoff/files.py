@@ -8,11 +8,14 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
 from handoff.errors import InputError, OutputError
+
+M = TypeVar("M", bound=BaseModel)
 
 
 @contextlib.contextmanager
@@ -73,6 +76,23 @@ def read_jsonl(path: str | Path) -> Iterator[tuple[int, Any]]:
                         raise InputError(f"not valid JSON ({error})", file=path, record=number) from error
     except OSError as error:
         raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
+
+
+def read_records(path: str | Path, kind: type[M]) -> Iterator[M]:
+    """Read JSON Lines as records of one pydantic class. Raises InputError with the line and the field."""
+    for number, value in read_jsonl(path):
+        yield as_record(value, kind, path, number)
+
+
+def as_record(value: Any, kind: type[M], path: str | Path, number: int) -> M:
+    """One JSON value as a record. Raises InputError, which names the file, the record and the first field that is wrong."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        found = first["input"] if isinstance(first["input"], str | int | float | bool | None) else None
+        raise InputError(first["msg"], file=path, record=number, field=field, found=found) from None
 
 
 def sha256_file(path: str | Path) -> str:
