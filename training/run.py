@@ -91,10 +91,13 @@ def train(trainer: Trainer, config: RunConfig) -> None:
 
     Log lines of steps after that checkpoint are dropped first, so the log is the one an uninterrupted run writes.
     """
+    from transformers import PrinterCallback
+
     checkpoint = last_checkpoint(config.run)
     step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
     log = _Log(config.run / LOG_FILE, step)
     stop = _Stop()
+    trainer.remove_callback(PrinterCallback)
     trainer.add_callback(log.callback())
     trainer.add_callback(stop.callback())
     if checkpoint:
@@ -132,8 +135,16 @@ class _Log:
                     timeless = {k: v for k, v in logs.items() if not k.endswith(("runtime", "per_second", "num_tokens"))}
                     with path.open("ab") as stream:
                         stream.write(orjson.dumps({"step": state.global_step, **timeless}) + b"\n")
+                    if args.disable_tqdm and "eval_loss" in logs:
+                        say(f"step {state.global_step} of {state.max_steps}: {_shown(timeless)}")
 
         return LogToFile()
+
+
+def _shown(logs: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{key.removeprefix('eval_').replace('_', ' ')} {value:.3f}" for key, value in logs.items() if key != "epoch"
+    )
 
 
 def _step_of(line: bytes) -> float:

@@ -1,0 +1,211 @@
+"""The T5 graph autoencoder: an encoder-decoder that rebuilds a plan's graph from a few words and the values that it holds.
+
+    sender     the plan's tokens, written by the same model: wherever its choice is wrong, a hint
+    message    hints (one word each, `hints`), and the plan's values, verbatim
+    receiver   values -> T5 encoder -> T5 decoder, forced where there is a hint -> the plan's tokens -> plan, graph
+
+The encoder reads what is known of the values (their shapes, and those that are frequent), so an email or an order number already
+says much about the calls. The decoder writes runs of words (`vocabulary`) and can only write what the grammar allows. It never
+writes a value: those are restored from the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from handoff.delegation import Toolset
+from handoff.errors import CodecError, InputError
+from handoff.files import write_text
+from handoff.models import grammar
+from handoff.models.hints import Hint
+from handoff.models.skeleton import LINE, NEW, Line, Memory, linearise, plan_of, read_line
+from handoff.models.vocabulary import Vocabulary
+from handoff.plan import Plan
+from handoff.scalar import Scalar
+
+if TYPE_CHECKING:
+    from transformers import T5ForConditionalGeneration
+
+VOCABULARY_FILE = "vocabulary.json"
+END_TOKEN = 0
+"""Pads, starts the decoder, and ends a plan."""
+MAX_TOKENS = 200
+"""A longer plan is sent in compact form."""
+CLOSE_CALL = 0.02
+"""Where the second choice is as near as this (in logits), the sender hints although the first is right: another machine may
+round differently."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A plan as the model sees it."""
+
+    tokens: tuple[int, ...]
+    """What the decoder writes, END_TOKEN last."""
+    values: tuple[Scalar, ...]
+    """What the message carries verbatim, in order."""
+
+
+def encode_plan(plan: Plan, tools: Toolset, vocabulary: Vocabulary) -> Encoded:
+    """Raises CodecError where a plan cannot be written as lines."""
+    lines = linearise(plan, tools, vocabulary.words)
+    tokens = [token for line in lines for token in vocabulary.encode((*line.words, LINE))]
+    return Encoded((*tokens, END_TOKEN), tuple(value for line in lines for value in line.values))
+
+
+def decode_plan(tokens: Sequence[int], values: Sequence[Scalar], tools: Toolset, vocabulary: Vocabulary) -> Plan:
+    """The inverse of `encode_plan`. Raises CodecError where the tokens describe no plan."""
+    memory = Memory()
+    entries = []
+    words: list[str] = []
+    taken = 0
+    for word in (word for token in tokens if token != END_TOKEN for word in vocabulary.phrase(token)):
+        if word != LINE:
+            words.append(word)
+            continue
+        number = words.count(NEW)
+        entries.append(read_line(Line(tuple(words), tuple(values[taken : taken + number])), tools, memory))
+        taken += number
+        words = []
+    if words or taken != len(values):
+        raise CodecError("a line does not end" if words else "the lines take other values than there are")
+    return plan_of(entries)
+
+
+def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
+    """The encoder's input: for each value the id of its shape, then its own where it is a frequent one; END_TOKEN's id never."""
+    ids = []
+    for value in values:
+        shape, known = vocabulary.features(value)
+        ids += [shape or vocabulary.unknown] + ([known] if known else [])
+    return ids or [vocabulary.unknown]
+
+
+class _Cursor:
+    """Which tokens may come next: the grammar's state, and how many values are left."""
+
+    def __init__(self, vocabulary: Vocabulary, values: int) -> None:
+        self.vocabulary, self.left = vocabulary, values
+        self.state: grammar.State = ()
+
+    def after(self, token: int) -> tuple[grammar.State, int] | None:
+        """The state after a token, or None where it cannot stand here."""
+        if token == END_TOKEN:
+            return ((), 0) if not self.state and not self.left else None
+        phrase = self.vocabulary.phrase(token)
+        taken = sum(word == NEW for word in phrase)
+        state = grammar.run(self.state or grammar.START, phrase) if taken <= self.left else None
+        return None if state is None else (state, self.left - taken)
+
+    def move(self, token: int) -> None:
+        found = self.after(token)
+        if found is None:
+            raise CodecError("a token that the grammar does not allow", found=token)
+        self.state, self.left = found
+
+    def allowed(self, ranked: Sequence[int]) -> Iterator[int]:
+        """The tokens of `ranked` that may come next, in that order."""
+        return (token for token in ranked if self.after(token) is not None)
+
+
+Pick = Callable[[int, "_Cursor", Any], int]
+"""(place, cursor, logits) -> the token to write."""
+
+
+class GraphAutoencoder:
+    """A T5 with a vocabulary: writes a plan's tokens, with hints."""
+
+    def __init__(self, model: T5ForConditionalGeneration, vocabulary: Vocabulary) -> None:
+        self.model, self.vocabulary = model.eval(), vocabulary
+        self.offset = int(getattr(model.config, "token_offset", 0))
+        self.cache = "cache" if "cache" in signature(model.forward).parameters else "past_key_values"  # renamed in transformers 5
+
+    @classmethod
+    def load(cls, folder: Path) -> GraphAutoencoder:
+        """From a run's `model` folder: safetensors, no code. Raises InputError."""
+        from transformers import T5ForConditionalGeneration
+
+        file = folder / VOCABULARY_FILE
+        if not file.exists():
+            raise InputError("holds no trained autoencoder", file=folder)
+        vocabulary = Vocabulary.from_json(orjson.loads(file.read_bytes()))
+        return cls(T5ForConditionalGeneration.from_pretrained(folder, use_safetensors=True), vocabulary)
+
+    def save(self, folder: Path) -> None:
+        """Model, configuration and vocabulary."""
+        self.model.save_pretrained(folder, safe_serialization=True)
+        write_text(folder / VOCABULARY_FILE, orjson.dumps(self.vocabulary.to_json()).decode())
+
+    def hints(self, plan: Encoded, most: int | None = None) -> tuple[list[Hint], list[int]]:
+        """The hints that make the model write `plan`, at most `most` of them, and what it then writes.
+
+        With fewer hints than it needs the model goes its own way after the last one.
+        """
+        found: list[Hint] = []
+
+        def pick(place: int, cursor: _Cursor, logits: Any) -> int:
+            ranked = _rank(logits)
+            true = plan.tokens[place] if place < len(plan.tokens) else None
+            best = next(cursor.allowed(ranked), END_TOKEN)
+            if true is None or (most is not None and len(found) >= most):
+                return best
+            if best != true or _is_close(logits, ranked, cursor):
+                order = list(cursor.allowed(ranked))
+                found.append(Hint(place, order.index(true)))
+            return true
+
+        tokens = self._write(plan.values, pick)
+        return found, tokens
+
+    def write(self, values: Sequence[Scalar], hints: Sequence[Hint]) -> list[int]:
+        """What the model writes with these hints. Raises CodecError where a hint has no such choice."""
+        ranks = dict(hints)
+
+        def pick(place: int, cursor: _Cursor, logits: Any) -> int:
+            rank = ranks.get(place, 0)
+            for number, token in enumerate(cursor.allowed(_rank(logits))):
+                if number == rank:
+                    return token
+            raise CodecError("a hint for a choice that is not there", found=rank)
+
+        return self._write(values, pick)
+
+    def _write(self, values: Sequence[Scalar], pick: Pick) -> list[int]:
+        import torch
+
+        cursor = _Cursor(self.vocabulary, len(values))
+        written: list[int] = []
+        with torch.inference_mode():
+            ids = torch.tensor([[i + self.offset for i in inputs_of(values, self.vocabulary)]])
+            memory = self.model.encoder(input_ids=ids)
+            token, cache = END_TOKEN, None
+            for place in range(MAX_TOKENS):
+                start = self.model.config.decoder_start_token_id if place == 0 else token + self.offset
+                out = self.model(
+                    encoder_outputs=memory, decoder_input_ids=torch.tensor([[start]]), use_cache=True, **{self.cache: cache}
+                )
+                cache = out.past_key_values
+                size = self.vocabulary.output_size
+                token = pick(place, cursor, out.logits[0, -1, self.offset : self.offset + size].float())
+                cursor.move(token)
+                written.append(token)
+                if token == END_TOKEN:
+                    break
+        return written
+
+
+def _rank(logits: Any) -> list[int]:
+    """Tokens, the likeliest first; of equal ones the lower id, whatever the machine."""
+    return [int(i) for i in (-logits).argsort(stable=True)]
+
+
+def _is_close(logits: Any, ranked: Sequence[int], cursor: _Cursor) -> bool:
+    nearest = list(islice(cursor.allowed(ranked), 2))
+    return len(nearest) == 2 and bool(logits[nearest[0]] - logits[nearest[1]] < CLOSE_CALL)

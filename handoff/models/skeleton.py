@@ -1,0 +1,492 @@
+"""A plan as lines of words: its structure in words of a small vocabulary, every other value lifted out, verbatim.
+
+One line a step, before them one for the goal (where it is not the default) and one for each rule:
+
+    line   :=  <goal> scalar | <constraint> scalar | (<tool_call> | <action>) name part*
+    part   :=  value                            the next argument of the tool's schema
+            |  <tool_arg> key value             any other argument
+            |  <precondition> target path scalar  |  <postcondition> path scalar  |  <follows> target
+    value  :=  scalar | <depends_on> target path | <list> value* <end> | <object> (<field> key value)* <end>
+    path   :=  ( key | <index> scalar | <select> (key+ scalar)* <end> )*
+    target :=  [<backN>] name | <step> scalar
+
+A step is named by its tool, not by its number: `@get_order_details` is the call of it that was made or used last,
+`<back1> @get_order_details` the one before that. A scalar is a word of the vocabulary (`="pending"`), or a slot: `<new>` for a
+value that has not occurred, `<sameN>` for the value that was used Nth to last in this role (argument or key of that name),
+`<slotN>` for the one used Nth to last in any role. So a line reads the same wherever it stands, and the model that writes it
+never writes a value: see `Line.values`.
+
+Names and keys outside of the vocabulary are slots, too; the linearisation is lossless for every plan and every vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from handoff.codec.line import ACTIONS
+from handoff.delegation import Toolset
+from handoff.errors import CodecError
+from handoff.plan import Effect, Guard, Plan, Step, step_id
+from handoff.reference import PathStep, Reference, Select
+from handoff.scalar import Scalar, dumps
+
+NEW, LINE, END = "<new>", "<line>", "<end>"
+SAME = tuple(f"<same{rank}>" for rank in range(16))
+SLOT = tuple(f"<slot{rank}>" for rank in range(32))
+BACK = tuple(f"<back{count}>" for count in range(1, 17))
+STRUCTURE = (
+    *("<goal>", "<constraint>", "<tool_call>", "<action>", "<tool_arg>", "<precondition>", "<postcondition>", "<follows>"),
+    *("<depends_on>", "<list>", "<object>", "<field>", "<index>", "<select>", "<key>", "<step>"),
+)
+MARKS = (LINE, END, NEW, *STRUCTURE, *SAME, *SLOT, *BACK)
+"""The dedicated words: every vocabulary has them."""
+MAX_DEPTH = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its words, without the closing <line>, and the values of its <new> slots in order."""
+
+    words: tuple[str, ...]
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The line of a goal."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The line of a constraint."""
+
+    text: str
+
+
+Entry = Step | Goal | Rule
+"""What one line holds."""
+
+
+def name_word(name: str) -> str:
+    """The word of a tool or action."""
+    return f"@{name}"
+
+
+def key_word(key: str) -> str:
+    """The word of a key or argument name."""
+    return f".{key}"
+
+
+def scalar_word(value: Scalar) -> str:
+    """The word of a value that is part of the vocabulary."""
+    return f"={dumps(value)}"
+
+
+def entries(plan: Plan) -> list[Entry]:
+    """What stands on the lines of a plan."""
+    goal = [Goal(plan.goal)] if plan.goal is not None else []
+    return [*goal, *map(Rule, plan.rules), *plan.steps]
+
+
+def plan_of(found: Sequence[Entry]) -> Plan:
+    """The inverse of `entries`; where there are several goals the first counts."""
+    goals = [entry.text for entry in found if isinstance(entry, Goal)]
+    rules = tuple(entry.text for entry in found if isinstance(entry, Rule))
+    return Plan(tuple(e for e in found if isinstance(e, Step)), goals[0] if goals else None, rules)
+
+
+def linearise(plan: Plan, tools: Toolset, words: Collection[str]) -> list[Line]:
+    """The lines of a plan. `words` are the names, keys and scalars that the vocabulary has. Raises CodecError."""
+    memory = Memory()
+    return [write_line(entry, tools, words, memory) for entry in entries(plan)]
+
+
+@dataclass
+class Memory:
+    """What the lines so far have named: both sides keep it alike, so that a line can point back."""
+
+    names: list[str] = field(default_factory=list)
+    """Names of the steps."""
+    calls: dict[str, list[int]] = field(default_factory=dict)
+    """Name -> places of its steps, the last made or used first."""
+    by_role: dict[str, list[str]] = field(default_factory=dict)
+    """Role -> keys of the values used in it, the last used first."""
+    used: list[str] = field(default_factory=list)
+    """Keys of all values, the last used first."""
+    values: dict[str, Scalar] = field(default_factory=dict)
+
+    def add_step(self, name: str) -> None:
+        """Remember that a step was made."""
+        self.calls.setdefault(name, []).insert(0, len(self.names))
+        self.names.append(name)
+
+    def use_step(self, place: int) -> None:
+        """Remember that a step was used."""
+        order = self.calls[self.names[place]]
+        order.remove(place)
+        order.insert(0, place)
+
+    def use(self, value: Scalar, role: str) -> None:
+        """Remember that a value was used in a role."""
+        key = dumps(value)
+        self.values[key] = value
+        for order in (self.by_role.setdefault(role, []), self.used):
+            if key in order:
+                order.remove(key)
+            order.insert(0, key)
+
+    def word(self, value: Scalar, role: str) -> str:
+        """The slot word for a value: <sameN>, <slotN> or <new>."""
+        key = dumps(value)
+        for order, marks in ((self.by_role.get(role, []), SAME), (self.used, SLOT)):
+            if key in order[: len(marks)]:
+                return marks[order.index(key)]
+        return NEW
+
+    def value(self, word: str, role: str) -> Scalar:
+        """What <sameN> or <slotN> stands for. Raises CodecError."""
+        order, marks = (self.by_role.get(role, []), SAME) if word in SAME else (self.used, SLOT)
+        rank = marks.index(word)
+        if rank >= len(order):
+            raise CodecError(f"{word} points at no earlier value", found=role)
+        return self.values[order[rank]]
+
+
+def write_line(entry: Entry, tools: Toolset, words: Collection[str], memory: Memory) -> Line:
+    """The line of one entry; `memory` is brought up to date. Raises CodecError where a reference names no earlier step."""
+    writer = _Writer(words, memory)
+    if isinstance(entry, Step):
+        writer.step(entry, tools)
+        memory.add_step(entry.name)
+    else:
+        writer.out.append("<goal>" if isinstance(entry, Goal) else "<constraint>")
+        writer.scalar(entry.text, writer.out[0])
+    return Line(tuple(writer.out), tuple(writer.values))
+
+
+class _Writer:
+    def __init__(self, words: Collection[str], memory: Memory) -> None:
+        self.words, self.memory = words, memory
+        self.out: list[str] = []
+        self.values: list[Scalar] = []
+
+    def step(self, step: Step, tools: Toolset) -> None:
+        self.out.append("<action>" if step.is_action else "<tool_call>")
+        if step.is_action or step.name in tools or not tools:
+            self.known(name_word(step.name), step.name, "<name>")
+        else:
+            self.slot(step.name, "<name>")  # a tool that the receiver does not know is taken as it stands
+        tool = (ACTIONS if step.is_action else tools).get(step.name)
+        expected = list(tool.parameter_names) if tool else []
+        for name, value in step.arguments.items():
+            if expected[:1] == [name]:
+                expected.pop(0)
+            else:
+                expected.clear()
+                self.out.append("<tool_arg>")
+                self.key(name)
+            self.value(value, name)
+        for guard in step.guards:
+            self.out.append("<precondition>")
+            self.target(guard.that.node)
+            self.path(guard.that.path)
+            self.scalar(guard.equals, role_of(guard.that.path))
+        for effect in step.effects:
+            self.out.append("<postcondition>")
+            self.path(effect.path)
+            self.scalar(effect.equals, role_of(effect.path))
+        for other in step.after:
+            self.out.append("<follows>")
+            self.target(other)
+
+    def known(self, word: str, value: Scalar, role: str) -> None:
+        """A word of the vocabulary, or a slot."""
+        if word in self.words:
+            self.out.append(word)
+        else:
+            self.slot(value, role)
+
+    def slot(self, value: Scalar, role: str) -> None:
+        slot = self.memory.word(value, role)
+        self.out.append(slot)
+        if slot == NEW:
+            self.values.append(value)
+        self.memory.use(value, role)
+
+    def scalar(self, value: Scalar, role: str) -> None:
+        self.known(scalar_word(value), value, role)
+
+    def key(self, key: str) -> None:
+        if key_word(key) not in self.words:
+            self.out.append("<key>")
+        self.known(key_word(key), key, "<key>")
+
+    def value(self, value: Any, role: str) -> None:
+        if isinstance(value, Reference):
+            self.out.append("<depends_on>")
+            self.target(value.node)
+            self.path(value.path)
+        elif isinstance(value, list):
+            self.out.append("<list>")
+            for item in value:
+                self.value(item, role)
+            self.out.append(END)
+        elif isinstance(value, dict):
+            self.out.append("<object>")
+            for key, item in value.items():
+                self.out.append("<field>")
+                self.key(key)
+                self.value(item, key)
+            self.out.append(END)
+        else:
+            self.scalar(value, role)
+
+    def target(self, node: str) -> None:
+        names = self.memory.names
+        place = int(node[1:]) - 1 if node[1:].isdecimal() else -1
+        if not 0 <= place < len(names) or node != step_id(place):
+            raise CodecError("a reference names no earlier step", found=node)
+        back = self.memory.calls[names[place]].index(place)
+        if back > len(BACK):
+            self.out.append("<step>")
+            self.scalar(place + 1, "<step>")
+        else:
+            self.out += [BACK[back - 1]] if back else []
+            self.known(name_word(names[place]), names[place], "<name>")
+        self.memory.use_step(place)
+
+    def path(self, path: tuple[PathStep, ...]) -> None:
+        for step in path:
+            if isinstance(step, str):
+                self.key(step)
+            elif isinstance(step, int):
+                self.out.append("<index>")
+                self.scalar(step, "<index>")
+            else:
+                self.out.append("<select>")
+                for keys, value in step.conditions:
+                    for key in keys:
+                        self.key(key)
+                    self.scalar(value, keys[-1])
+                self.out.append(END)
+
+
+class _Census(_Writer):
+    """Writes nothing; notes each word, name or value that could be part of a vocabulary."""
+
+    def __init__(self) -> None:
+        super().__init__((), Memory())
+        self.found: list[tuple[str, str, Scalar]] = []
+
+    def known(self, word: str, value: Scalar, role: str) -> None:
+        self.found.append((word, role, value))
+
+    def slot(self, value: Scalar, role: str) -> None:
+        """A name that is no tool's cannot be a word."""
+
+
+def census(plan: Plan, tools: Toolset) -> list[tuple[str, str, Scalar]]:
+    """Every (word, role, value) of a plan; names have the role <name>, keys <key>. Raises CodecError."""
+    writer = _Census()
+    for entry in entries(plan):
+        if isinstance(entry, Step):
+            writer.step(entry, tools)
+            writer.memory.add_step(entry.name)
+        else:
+            writer.scalar(entry.text, "<goal>" if isinstance(entry, Goal) else "<constraint>")
+    return writer.found
+
+
+def role_of(path: tuple[PathStep, ...]) -> str:
+    """The role of the value at the end of a path: its last key."""
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
+def read_line(line: Line, tools: Toolset, memory: Memory) -> Entry:
+    """The inverse of `write_line`. Raises CodecError where the words do not follow the grammar or point at nothing."""
+    reader = _Reader(line, memory)
+    entry = reader.entry(tools)
+    if reader.at < len(line.words):
+        raise CodecError("words after the end of a line", found=line.words[reader.at])
+    if next(reader.values, None) is not None or reader.taken != len(line.values):
+        raise CodecError("values that no slot takes", found=len(line.values), allowed=f"{reader.taken}")
+    if isinstance(entry, Step):
+        memory.add_step(entry.name)
+    return entry
+
+
+class _Reader:
+    def __init__(self, line: Line, memory: Memory) -> None:
+        self.words, self.memory = line.words, memory
+        self.values: Iterator[Scalar] = iter(line.values)
+        self.at = self.taken = 0
+
+    def peek(self) -> str:
+        return self.words[self.at] if self.at < len(self.words) else LINE
+
+    def take(self) -> str:
+        word = self.peek()
+        self.at += 1
+        return word
+
+    def skip(self, word: str) -> bool:
+        found = self.peek() == word
+        self.at += found
+        return found
+
+    def entry(self, tools: Toolset) -> Entry:
+        mark = self.take()
+        if mark in ("<goal>", "<constraint>"):
+            text = self.scalar(mark)
+            if not isinstance(text, str):
+                raise CodecError("a goal or constraint is a text", found=text)
+            return Goal(text) if mark == "<goal>" else Rule(text)
+        if mark not in ("<tool_call>", "<action>"):
+            raise CodecError("a line cannot start like this", found=mark)
+        return self.step(tools, mark == "<action>")
+
+    def step(self, tools: Toolset, is_action: bool) -> Step:
+        as_it_stands = is_action or not self.peek().startswith("@")
+        name = self.name()
+        tool = (ACTIONS if is_action else tools).get(name)
+        if tool is None and not as_it_stands and tools:
+            raise CodecError("unknown tool", found=name)
+        known = tool.parameter_names if tool else ()
+        arguments: dict[str, Any] = {}
+        guards: list[Guard] = []
+        effects: list[Effect] = []
+        after: list[str] = []
+        while self.at < len(self.words):
+            if self.skip("<precondition>"):
+                that = Reference(self.target(), self.path())
+                guards.append(Guard(that, self.scalar(role_of(that.path))))
+            elif self.skip("<postcondition>"):
+                path = self.path()
+                effects.append(Effect(path, self.scalar(role_of(path))))
+            elif self.skip("<follows>"):
+                after.append(self.target())
+            else:
+                argument = self.argument(known[len(arguments) :])
+                if argument in arguments:
+                    raise CodecError("an argument stands there twice", found=argument)
+                arguments[argument] = self.value(argument)
+        return Step(name, arguments, tuple(guards), tuple(effects), tuple(after), is_action)
+
+    def argument(self, left: tuple[str, ...]) -> str:
+        if self.skip("<tool_arg>"):
+            return self.key()
+        if not left:
+            raise CodecError("more arguments than the tool has", found=self.peek())
+        return left[0]
+
+    def slot(self, word: str, role: str) -> Scalar:
+        if word == NEW:
+            self.taken += 1
+            try:
+                value = next(self.values)
+            except StopIteration:
+                raise CodecError("a slot without a value") from None
+        elif word in SAME or word in SLOT:
+            value = self.memory.value(word, role)
+        else:
+            raise CodecError("expected a value", found=word)
+        self.memory.use(value, role)
+        return value
+
+    def scalar(self, role: str) -> Scalar:
+        word = self.take()
+        return _scalar_of(word) if word.startswith("=") else self.slot(word, role)
+
+    def text(self, prefix: str, role: str) -> str:
+        word = self.take()
+        if word.startswith(prefix):
+            return word[1:]
+        value = self.slot(word, role)
+        if not isinstance(value, str):
+            raise CodecError("a name or key is a text", found=value)
+        return value
+
+    def name(self) -> str:
+        return self.text("@", "<name>")
+
+    def key(self) -> str:
+        if not self.skip("<key>") and not self.peek().startswith("."):
+            raise CodecError("expected a key", found=self.peek())
+        return self.text(".", "<key>")
+
+    def value(self, role: str, depth: int = 0) -> Any:
+        if depth > MAX_DEPTH:
+            raise CodecError("values are nested too deep")
+        if self.skip("<depends_on>"):
+            return Reference(self.target(), self.path())
+        if self.skip("<list>"):
+            items = []
+            while not self.skip(END):
+                items.append(self.value(role, depth + 1))
+            return items
+        if self.skip("<object>"):
+            fields: dict[str, Any] = {}
+            while not self.skip(END):
+                if not self.skip("<field>"):
+                    raise CodecError("expected a field", found=self.peek())
+                key = self.key()
+                fields[key] = self.value(key, depth + 1)
+            return fields
+        return self.scalar(role)
+
+    def target(self) -> str:
+        if self.skip("<step>"):
+            place = self.scalar("<step>")
+            if not isinstance(place, int) or isinstance(place, bool) or not 0 < place <= len(self.memory.names):
+                raise CodecError("a reference names no earlier step", found=place)
+            self.memory.use_step(place - 1)
+            return step_id(place - 1)
+        back = BACK.index(self.take()) + 1 if self.peek() in BACK else 0
+        name = self.name()
+        places = self.memory.calls.get(name, [])
+        if back >= len(places):
+            raise CodecError("a reference names no earlier step", found=name)
+        place = places[back]
+        self.memory.use_step(place)
+        return step_id(place)
+
+    def path(self) -> tuple[PathStep, ...]:
+        path: list[PathStep] = []
+        while True:
+            word = self.peek()
+            if word == "<key>" or word.startswith("."):
+                path.append(self.key())
+            elif self.skip("<index>"):
+                place = self.scalar("<index>")
+                if not isinstance(place, int) or isinstance(place, bool) or place < 0:
+                    raise CodecError("an index is a number", found=place)
+                path.append(place)
+            elif self.skip("<select>"):
+                path.append(self.select())
+            else:
+                return tuple(path)
+
+    def select(self) -> Select:
+        conditions: list[tuple[tuple[str, ...], Scalar]] = []
+        while not self.skip(END):
+            keys = [self.key()]
+            while self.peek() == "<key>" or self.peek().startswith("."):
+                keys.append(self.key())
+            conditions.append((tuple(keys), self.scalar(keys[-1])))
+        return Select(tuple(conditions))
+
+
+def _scalar_of(word: str) -> Scalar:
+    from handoff.scalar import loads
+
+    try:
+        value = loads(word[1:])
+    except ValueError as error:
+        raise CodecError("a word is no value", found=word) from error
+    if isinstance(value, (list, dict)):
+        raise CodecError("a word is no value", found=word)
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,257 @@
+"""`handoff train t5`: the T5 graph autoencoder, from scratch on a CPU or from a pretrained T5 on a GPU, by the same code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from pydantic import Field
+
+from handoff.config import Config
+from handoff.console import say, table
+from handoff.delegation import Toolset
+from handoff.graph import Graph
+from handoff.models.autoencoder import (
+    END_TOKEN,
+    MAX_TOKENS,
+    Encoded,
+    GraphAutoencoder,
+    decode_plan,
+    encode_plan,
+    inputs_of,
+)
+from handoff.models.skeleton import linearise
+from handoff.models.vocabulary import Vocabulary, add_phrases, build_vocabulary
+from handoff.plan import Plan
+from training.run import CHECKPOINTS, MODEL_FOLDER, RunConfig, finish, open_run, report_to, train
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import T5ForConditionalGeneration
+
+IGNORED = -100  # the loss leaves these labels out
+
+
+class Architecture(Config):
+    """The model: a pretrained one by id and revision, or a T5 of these sizes from scratch."""
+
+    base: str | None = None
+    """A T5 on the Hub, such as `google-t5/t5-small`, or a folder; None trains from scratch."""
+    revision: str | None = None
+    """The base's commit: a base without one is refused."""
+    d_model: int = Field(128, ge=8)
+    d_ff: int = Field(256, ge=8)
+    layers: int = Field(2, ge=1)
+    heads: int = Field(4, ge=1)
+    dropout: float = Field(0.1, ge=0, lt=1)
+
+
+class VocabularyConfig(Config):
+    """What becomes a word or a phrase; the rest is lifted out as a value."""
+
+    merges: int = Field(400, ge=0)
+    """Runs of words joined into one token."""
+    min_plans: int = Field(5, ge=1)
+    """A key becomes a word when the tools, or so many training plans, have it."""
+    min_share: float = Field(0.01, gt=0, lt=1)
+    """A constant value becomes a word when this share of the training plans has it."""
+    max_categories: int = Field(8, ge=1)
+    """... and its role has at most so many different values."""
+
+
+class T5Config(RunConfig):
+    """Training of the autoencoder."""
+
+    run: Path = Path("checkpoints/t5-tiny")
+    architecture: Architecture = Architecture()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    steps: int = Field(800, ge=1)
+    batch_size: int = Field(48, ge=1)
+    learning_rate: float = Field(3e-3, gt=0)
+    warmup_steps: float = Field(0.05, ge=0)
+    """Steps, or a share of all steps where it is below 1."""
+    weight_decay: float = Field(0.01, ge=0)
+    eval_steps: int = Field(200, ge=1)
+    bf16: bool = False
+    use_cpu: bool = True
+    report_plans: int = Field(100, ge=1)
+    """At most so many held-out plans are written out in full for the final metrics."""
+
+
+CONFIG = T5Config
+
+
+def run(config: T5Config) -> int:
+    """Train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
+    if open_run(config, "train t5", [config.corpus]):
+        return 0
+    rows = _rows(config.corpus)
+    vocabulary = make_vocabulary(rows["train"], config.vocabulary)
+    encoded = {split: [encode_plan(plan, tools, vocabulary) for plan, tools in part] for split, part in rows.items()}
+    model = make_model(config.architecture, vocabulary, config.seed)
+    say(f"{sum(p.numel() for p in model.parameters()):,} parameters, {vocabulary.size} ids, {len(encoded['train'])} plans")
+    trainer = make_trainer(config, model, vocabulary, encoded)
+    train(trainer, config)
+    autoencoder = GraphAutoencoder(model.cpu(), vocabulary)
+    autoencoder.save(config.run / MODEL_FOLDER)
+    metrics = measure(autoencoder, rows, encoded, config.report_plans)
+    metrics["parameters"] = sum(p.numel() for p in model.parameters())
+    finish(config, metrics)
+    table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
+    say(f"model: {config.run}")
+    return 0
+
+
+Row = tuple[Plan, Toolset]
+
+
+def _rows(corpus: Path) -> dict[str, list[Row]]:
+    from datasets import load_from_disk
+
+    toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((corpus / "tools.json").read_bytes()).items()}
+    dataset = load_from_disk(str(corpus))
+    return {
+        split: [(Plan.from_graph(Graph.loads(row["graph"]))[0], toolsets[row["domain"]]) for row in dataset[split]]
+        for split in dataset
+    }
+
+
+def make_vocabulary(rows: Sequence[Row], config: VocabularyConfig) -> Vocabulary:
+    """From the training split alone."""
+    words = build_vocabulary(rows, min_plans=config.min_plans, min_share=config.min_share, max_categories=config.max_categories)
+    lines = [line for plan, tools in rows for line in linearise(plan, tools, words.words)]
+    return add_phrases(words, lines, config.merges)
+
+
+def make_model(config: Architecture, vocabulary: Vocabulary, seed: int) -> T5ForConditionalGeneration:
+    """A T5 whose last ids are the vocabulary's; `token_offset` in its configuration is the first of them."""
+    from transformers import T5Config as Sizes
+    from transformers import T5ForConditionalGeneration, set_seed
+
+    from handoff.errors import ConfigError
+
+    set_seed(seed)
+    if config.base is not None:
+        if config.revision is None and not Path(config.base).is_dir():
+            raise ConfigError("a base from the Hub needs its revision", field="architecture.revision")
+        model = T5ForConditionalGeneration.from_pretrained(config.base, revision=config.revision, use_safetensors=True)
+        offset = int(model.config.vocab_size)
+        model.resize_token_embeddings(offset + vocabulary.size)
+        model.config.token_offset = offset
+        return model
+    return T5ForConditionalGeneration(
+        Sizes(
+            vocab_size=vocabulary.size,
+            d_model=config.d_model,
+            d_kv=config.d_model // config.heads,
+            d_ff=config.d_ff,
+            num_layers=config.layers,
+            num_decoder_layers=config.layers,
+            num_heads=config.heads,
+            dropout_rate=config.dropout,
+            pad_token_id=END_TOKEN,
+            eos_token_id=END_TOKEN,
+            decoder_start_token_id=END_TOKEN,
+            token_offset=0,
+        )
+    )
+
+
+def make_trainer(
+    config: T5Config, model: T5ForConditionalGeneration, vocabulary: Vocabulary, encoded: Mapping[str, Sequence[Encoded]]
+) -> Any:
+    """A Seq2SeqTrainer over the encoded plans."""
+    from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+    offset = int(getattr(model.config, "token_offset", 0))
+    arguments = Seq2SeqTrainingArguments(
+        output_dir=str(config.run / CHECKPOINTS),
+        max_steps=config.steps,
+        per_device_train_batch_size=config.batch_size,
+        per_device_eval_batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        warmup_steps=config.warmup_steps,
+        weight_decay=config.weight_decay,
+        lr_scheduler_type="cosine",
+        eval_strategy="steps",
+        eval_steps=config.eval_steps,
+        save_steps=config.save_steps,
+        save_total_limit=2,
+        logging_steps=min(50, config.eval_steps),
+        seed=config.seed,
+        data_seed=config.seed,
+        bf16=config.bf16,
+        use_cpu=config.use_cpu,
+        report_to=report_to(config),
+        dataloader_num_workers=0,
+        disable_tqdm=not sys.stderr.isatty(),
+        remove_unused_columns=False,
+        train_sampling_strategy="group_by_length",
+    )
+    return Seq2SeqTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=_dataset(encoded["train"], vocabulary, offset),
+        eval_dataset=_dataset(encoded["validation"], vocabulary, offset),
+        data_collator=_collate,
+        compute_metrics=_accuracy,
+        preprocess_logits_for_metrics=lambda logits, labels: _logits(logits).argmax(-1),
+    )
+
+
+def _dataset(plans: Iterable[Encoded], vocabulary: Vocabulary, offset: int) -> Dataset:
+    from datasets import Dataset
+
+    short = [plan for plan in plans if len(plan.tokens) <= MAX_TOKENS]
+    inputs = [[i + offset for i in inputs_of(plan.values, vocabulary)] for plan in short]
+    labels = [[token + offset for token in plan.tokens] for plan in short]
+    return Dataset.from_dict({"input_ids": inputs, "labels": labels, "length": [len(ids) for ids in labels]})
+
+
+def _collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    inputs = [torch.tensor(row["input_ids"]) for row in rows]
+    labels = [torch.tensor(row["labels"]) for row in rows]
+    return {
+        "input_ids": pad_sequence(inputs, batch_first=True, padding_value=END_TOKEN),
+        "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
+        "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+    }
+
+
+def _logits(logits: Any) -> Any:
+    return logits[0] if isinstance(logits, tuple) else logits
+
+
+def _accuracy(found: Any) -> dict[str, float]:
+    """The share of tokens that the model's first choice gets right, the true ones before them given."""
+    kept = found.label_ids != IGNORED
+    return {"token_accuracy": float((found.predictions[kept] == found.label_ids[kept]).mean())}
+
+
+def measure(
+    autoencoder: GraphAutoencoder, rows: Mapping[str, Sequence[Row]], encoded: Mapping[str, Sequence[Encoded]], most: int
+) -> dict[str, Any]:
+    """Held-out figures: hints a plan, and how much the model writes right with none at all."""
+    from handoff.errors import InputError
+    from handoff.graph_metrics import compare
+
+    found: list[dict[str, float]] = []
+    hints = tokens = 0
+    for (plan, tools), sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
+        needed, _ = autoencoder.hints(sent)
+        hints += len(needed)
+        tokens += len(sent.tokens)
+        try:
+            alone = decode_plan(autoencoder.write(sent.values, []), sent.values, tools, autoencoder.vocabulary).to_graph()
+        except InputError:
+            alone = None
+        found.append(compare(alone, plan.to_graph()))
+    count = len(found)
+    means = {f"alone_{key}": sum(row[key] for row in found) / count for key in found[0]}
+    return {"held_out_plans": count, "hints_a_plan": hints / count, "tokens_a_plan": tokens / count, **means}
