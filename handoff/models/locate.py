@@ -1,4 +1,4 @@
-"""Where a trained model is."""
+"""Find a run: by its folder, or by its name among the checkpoints."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from pathlib import Path
 from handoff.errors import InputError
 
 CHECKPOINTS = Path("checkpoints")
-MODEL_FOLDER = "model"
-COMPLETE_FILE = "COMPLETE"
 
 
-def find_run(name_or_path: str | Path) -> Path:
-    """The folder of a finished run: the path itself, or `checkpoints/NAME`. Raises InputError."""
-    places = [Path(name_or_path), CHECKPOINTS / name_or_path]
-    for place in dict.fromkeys(places):
-        if (place / MODEL_FOLDER).is_dir():
-            if not (place / COMPLETE_FILE).exists():
-                raise InputError("this run is not finished: train it to the end first", file=place)
-            return place
-    looked = ", ".join(map(str, dict.fromkeys(places)))
-    raise InputError(
-        "no trained model here: run `handoff train t5` first", found=str(name_or_path), allowed=f"looked at {looked}"
-    )
+def find_run(run: str | Path) -> Path:
+    """The folder of a run with a trained model. Raises InputError, which names the runs that there are."""
+    for folder in (Path(run), CHECKPOINTS / run):
+        if (folder / "model").is_dir():
+            return folder
+    known = sorted(path.parent.name for path in CHECKPOINTS.glob("*/model"))
+    raise InputError("no trained model there: run `handoff train` first", file=run, allowed=known or "none is trained yet")
