@@ -21,7 +21,13 @@ PROTOCOLS: dict[str, Name] = {
     "ngh": Name("NGH (JSON)", "NGH JSON", "The plan as a typed graph (NGH) in minified JSON, with executor instructions."),
     "ngh-bare": Name("NGH without instructions", "NGH bare", "The same graph without the executor instructions: an ablation."),
     "compact": Name("Compact NGH", "Compact", "The same graph in a short line-based text, lossless and without training."),
-    "t5": Name("T5 autoencoder", "T5", "A short text by a trained encoder; a trained decoder restores the graph from it."),
+    "t5": Name(
+        "T5 autoencoder",
+        "T5",
+        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong.",
+    ),
+    "t5-4": Name("T5, at most 4 hints", "T5, 4 hints", "The same with at most four code words; then the model goes on alone."),
+    "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
 }
 

@@ -1,0 +1,78 @@
+"""What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run t5-tiny]`.
+
+One row a limit on the hints of a message: tokens on the wire, how many graphs arrive valid and whole, node and edge F1 against the
+plan that was sent (an unreadable one counts 0). Beside them the same model untrained, the plan's values alone with one token for
+each of the model's (a dictionary of phrases, without a network), and the compact form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import orjson
+
+from eval.benchmarks import load_benchmark
+from handoff.codec import load_codec
+from handoff.delegation import Delegation
+from handoff.errors import CodecError, GraphError
+from handoff.graph_metrics import compare
+from handoff.models.autoencoder import encode_plan
+from handoff.plan import Plan
+from handoff.protocols.t5 import T5, write_values
+from handoff.tokens import count_tokens
+from training.t5 import Architecture, make_model
+
+LIMITS = (0, 1, 2, 4, 8, None)
+
+
+def row(name: str, protocol: T5, delegations: list[Delegation]) -> None:
+    """Print what arrives of the delegations' graphs."""
+    tokens = whole = 0
+    sums = dict.fromkeys(("validity", "node_f1", "edge_f1"), 0.0)
+    started = time.process_time()
+    for delegation in delegations:
+        text = protocol.encode(delegation, 0)
+        tokens += count_tokens(text)
+        try:
+            graph = protocol.decode(text, delegation.tools).graph
+        except (CodecError, GraphError):
+            graph = None
+        whole += graph is not None and graph.same_as(delegation.plan)
+        found = compare(graph, delegation.plan)
+        sums = {key: value + found[key] for key, value in sums.items()}
+    count = len(delegations)
+    shares = "".join(f"{value / count:9.3f}" for value in (whole, *sums.values()))
+    print(f"{name:<26}{tokens / count:8.1f}{shares}{1000 * (time.process_time() - started) / count:9.0f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", default="t5-tiny")
+    parser.add_argument("--graphs", type=Path, default=Path("data/store/graphs.jsonl"))
+    parser.add_argument("--benchmark", default="tau2-retail")
+    arguments = parser.parse_args()
+    delegations = list(load_benchmark(arguments.benchmark, arguments.graphs, "test").delegations.values())
+    protocol = T5(arguments.run)
+    print(f"{len(delegations)} held-out plans of {arguments.benchmark}, model {protocol.folder}")
+    print(f"{'':<26}{'tokens':>8}{'whole':>9}{'valid':>9}{'node F1':>9}{'edge F1':>9}{'ms':>9}")
+    for limit in LIMITS:
+        protocol.most = limit
+        row("all hints it needs" if limit is None else f"at most {limit} hints", protocol, delegations)
+    vocabulary = protocol.autoencoder.vocabulary
+    architecture = orjson.loads((protocol.folder / "manifest.json").read_bytes())["config"]["architecture"]
+    if architecture["base"] is None:
+        protocol.autoencoder.model = make_model(Architecture.model_validate(architecture), vocabulary, seed=0).eval()
+        row("untrained, all hints", protocol, delegations)
+    dictionary = compact = 0
+    for delegation in delegations:
+        sent = encode_plan(Plan.from_graph(delegation.plan)[0], delegation.tools, vocabulary)
+        dictionary += len(sent.tokens) + count_tokens(write_values(sent.values))
+        compact += count_tokens(load_codec("compact").encode(delegation.plan, delegation.tools))
+    print(f"{'phrases, no network':<26}{dictionary / len(delegations):8.1f}")
+    print(f"{'compact form':<26}{compact / len(delegations):8.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Training the autoencoder: stopped and resumed runs end like uninterrupted ones; a pretrained base goes the same way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from safetensors.torch import load_file
+
+from handoff.codec import load_codec
+from handoff.delegation import Toolset
+from handoff.errors import ConfigError
+from handoff.plan import Plan, Step
+from handoff.protocols.t5 import T5
+from handoff.reference import Reference
+from training import t5
+from training.run import StoppedError
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = [
+    {"name": "get_user", "parameters": {"properties": {"email": {"type": "string"}}}},
+    {"name": "get_order", "parameters": {"properties": {"order_id": {"type": "string"}}}},
+    {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
+]
+SETTINGS: dict[str, Any] = {
+    "steps": 8,
+    "batch_size": 4,
+    "eval_steps": 4,
+    "save_steps": 4,
+    "architecture": {"d_model": 16, "d_ff": 16, "layers": 1, "heads": 2},
+}
+
+
+def plan(number: int) -> Plan:
+    steps = [Step("get_user", {"email": f"user{number}@example.com"})]
+    for place in range(number % 3):
+        steps.append(Step("get_order", {"order_id": Reference("t1", ("orders", place))}))
+    reason = "no longer needed" if number % 2 else "ordered by mistake"
+    return Plan((*steps, Step("cancel", {"order_id": f"#W{number}", "reason": reason})))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset like that of `handoff corpus`."""
+    from datasets import Dataset, DatasetDict
+
+    folder = tmp_path_factory.mktemp("data") / "corpus"
+    graphs = [plan(number).to_graph().dumps() for number in range(60)]
+    parts = {"train": graphs[:40], "validation": graphs[40:50], "test": graphs[50:]}
+    DatasetDict({s: Dataset.from_dict({"graph": g, "domain": ["shop"] * len(g)}) for s, g in parts.items()}).save_to_disk(
+        str(folder)
+    )
+    (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
+    (folder / "manifest.json").write_text("{}")
+    return folder
+
+
+def config(corpus: Path, run: Path, **changes: Any) -> t5.T5Config:
+    return t5.T5Config.model_validate({"corpus": corpus, "run": run, **SETTINGS, **changes})
+
+
+def outcome(run: Path) -> tuple[dict[str, Any], list[Any], Any]:
+    """Weights, log and held-out metrics of a finished run."""
+    weights = {name: tensor.tolist() for name, tensor in load_file(run / "model" / "model.safetensors").items()}
+    log = [orjson.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
+    return (
+        weights,
+        [{k: v for k, v in entry.items() if k != "train_loss"} for entry in log],
+        orjson.loads((run / "metrics.json").read_bytes()),
+    )
+
+
+def stop_at(step: int, how: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the next training stop at a step."""
+    from transformers import TrainerCallback
+
+    class Stop(TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step == step:
+                how()
+
+    make = t5.make_trainer
+
+    def with_stop(*arguments: Any) -> Any:
+        trainer = make(*arguments)
+        trainer.add_callback(Stop())
+        return trainer
+
+    monkeypatch.setattr(t5, "make_trainer", with_stop)
+
+
+class CrashError(RuntimeError):
+    pass
+
+
+def crash() -> None:
+    raise CrashError
+
+
+def test_a_run_that_broke_off_ends_like_one_that_did_not(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    t5.run(config(corpus, tmp_path / "whole"))
+    with monkeypatch.context() as patch:
+        stop_at(6, crash, patch)
+        with pytest.raises(CrashError):
+            t5.run(config(corpus, tmp_path / "broken"))
+    assert not (tmp_path / "broken" / "COMPLETE").exists()
+    t5.run(config(corpus, tmp_path / "broken"))
+    assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
+    assert not (tmp_path / "broken" / "checkpoints").exists()
+
+
+def test_a_signal_saves_and_stops_and_the_same_command_goes_on(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_at(5, lambda: signal.raise_signal(signal.SIGTERM), patch)
+        with pytest.raises(StoppedError, match="stopped at step 6 and saved"):
+            t5.run(config(corpus, tmp_path / "run"))
+    t5.run(config(corpus, tmp_path / "run"))
+    t5.run(config(corpus, tmp_path / "whole"))
+    assert outcome(tmp_path / "run")[0] == outcome(tmp_path / "whole")[0]
+
+
+@pytest.mark.slow
+def test_a_killed_process_resumes_to_the_same_end(corpus: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "handoff.cli", "train", "t5", "--corpus", str(corpus), "--steps", "60", "--save_steps", "5"]
+    command += ["--eval_steps", "20", "--batch_size", "4", "--architecture", str(SETTINGS["architecture"]).replace("'", "")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+    def start(run: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*command, "--run", str(tmp_path / run)], cwd=ROOT, env=environment)
+
+    killed = start("killed")
+    while not list((tmp_path / "killed").glob("checkpoints/checkpoint-*/trainer_state.json")) and killed.poll() is None:
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert not (tmp_path / "killed" / "COMPLETE").exists()
+    assert start("killed").wait() == 0
+    assert start("whole").wait() == 0
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
+def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
+    from handoff.delegation import Delegation
+
+    t5.run(config(corpus, tmp_path / "run", steps=60, eval_steps=60, save_steps=60))
+    tools = Toolset.from_schemas(SCHEMAS)
+    protocol = T5(tmp_path / "run")
+    graph = plan(57).to_graph()
+    text = protocol.encode(Delegation("x", "", tools, graph), 0)
+    reading = protocol.decode(text, tools)
+    assert reading.graph is not None
+    assert reading.graph.same_as(graph)
+    assert reading.text == load_codec("compact").encode(graph, tools)
+    info = protocol.model_info()
+    assert info["training"]["held_out_plans"] == 10
+    assert info["parameters"] == info["training"]["parameters"]
+
+
+def test_a_pretrained_base_keeps_its_ids_and_adds_ours(corpus: Path, tmp_path: Path) -> None:
+    from transformers import T5Config as Sizes
+    from transformers import T5ForConditionalGeneration
+
+    sizes = Sizes(vocab_size=50, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, pad_token_id=0, decoder_start_token_id=0)
+    T5ForConditionalGeneration(sizes).save_pretrained(tmp_path / "base")
+    t5.run(config(corpus, tmp_path / "run", architecture={"base": str(tmp_path / "base")}))
+    protocol = T5(tmp_path / "run")
+    assert protocol.autoencoder.offset == 50
+    from handoff.delegation import Delegation
+
+    tools = Toolset.from_schemas(SCHEMAS)
+    graph = plan(58).to_graph()
+    found = protocol.decode(protocol.encode(Delegation("x", "", tools, graph), 0), tools).graph
+    assert found is not None
+    assert found.same_as(graph)
+    with pytest.raises(ConfigError, match="needs its revision"):
+        t5.run(config(corpus, tmp_path / "other", architecture={"base": "google-t5/t5-small"}))
