@@ -1,0 +1,106 @@
+"""The corpus: split by task, no overlap, nothing lost without a count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from data import corpus
+from data.corpus import CorpusConfig, check_disjoint
+from data.labelled import LabelledGraph, LabelStats, write_graphs
+from data.trajectory import TaskInfo
+from handoff.codec import load_codec
+from handoff.delegation import Toolset
+from handoff.errors import InputError, OutputError
+from handoff.graph import Graph
+from handoff.plan import Plan, Step
+from handoff.protocols.tfidf import load_table
+
+
+def graph(number: int) -> Graph:
+    return Plan((Step("get_user_details", {"user_id": f"user_{number}"}),)).to_graph()
+
+
+def record(source: str, task: str, number: int, domain: str = "retail") -> LabelledGraph:
+    info = TaskInfo(id=task, text=f"I am user_{number}. Look me up.", domain=domain)
+    stats = LabelStats(words="task", calls=1)
+    return LabelledGraph(id=f"{source}-{task}-{number}", source=source, task=info, graph=graph(number), stats=stats)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> CorpusConfig:
+    from data.environments import load_environment
+
+    tasks = load_environment("tau2-retail").tasks()
+    held_out = [task.id for task in tasks if task.split == "test"][:3]
+    training = [task.id for task in tasks if task.split == "train"][:5]
+    records = [record("gold", task, int(task)) for task in held_out + training]
+    records += [record("synth", str(number), 1000 + number) for number in range(30)]
+    records += [record("synth", "again", int(held_out[0])), record("tau2", held_out[0], 5000), record("openai", "x", 1, "shop")]
+    write_graphs(tmp_path / "graphs.jsonl", records)
+    return CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus")
+
+
+def load(folder: Path) -> Any:
+    from datasets import load_from_disk
+
+    return load_from_disk(str(folder))
+
+
+def test_held_out_tasks_stay_out_whoever_carried_them_out(config: CorpusConfig) -> None:
+    assert corpus.run(config) == 0
+    found = load(config.out)
+    assert set(found["test"]["source"]) == {"gold", "tau2"}
+    assert len(found["test"]) == 4
+    assert not set(found["train"]["compact"]) & set(found["test"]["compact"])
+    assert len(found["train"]) + len(found["validation"]) == 35
+    assert set(found["validation"]["source"]) <= {"gold", "synth"}
+
+
+def test_every_text_form_holds_the_same_graph_and_the_card_counts(config: CorpusConfig) -> None:
+    corpus.run(config)
+    row = load(config.out)["train"][0]
+    tools = Toolset.from_schemas(orjson.loads((config.out / "tools.json").read_bytes())["retail"])
+    assert load_codec("compact").decode(row["compact"], tools).same_as(Graph.loads(row["graph"]))
+    assert "user_" in row["prose"]
+    card = (config.out / "README.md").read_text()
+    assert "| test | gold | retail | 3 |" in card
+    assert "left out: 1 (no tool schemas for the domain 'shop')" in card
+    assert "left out: 1 (the same plan as another record" in card
+    assert load_table(config.out / "tfidf.json")
+
+
+def test_the_same_input_gives_the_same_corpus(config: CorpusConfig, tmp_path: Path) -> None:
+    corpus.run(config)
+    corpus.run(config.model_copy(update={"out": tmp_path / "again"}))
+    assert (config.out / "manifest.json").read_bytes() == (tmp_path / "again" / "manifest.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"task_id": "1"}, "one task stands in train"), ({"compact": "same"}, "one plan stands in train")],
+)
+def test_an_overlap_is_refused(change: dict[str, str], message: str) -> None:
+    first = {"id": "a", "source": "gold", "domain": "retail", "task_id": "1", "compact": "same", "split": "train"}
+    other = {"id": "b", "source": "gold", "domain": "retail", "task_id": "2", "compact": "other", "split": "test"}
+    check_disjoint([first, other])
+    with pytest.raises(InputError, match=message):
+        check_disjoint([first, {**other, **change}])
+
+
+def test_a_foreign_folder_is_not_replaced_and_nothing_is_left_half_written(config: CorpusConfig, tmp_path: Path) -> None:
+    config.out.mkdir()
+    (config.out / "thesis.txt").write_text("mine")
+    with pytest.raises(OutputError, match="holds no corpus"):
+        corpus.run(config)
+    assert [path.name for path in config.out.iterdir()] == ["thesis.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "graphs.jsonl"]
+
+
+def test_an_input_without_a_known_domain_is_an_error(tmp_path: Path) -> None:
+    write_graphs(tmp_path / "graphs.jsonl", [record("openai", "x", 1, "shop")])
+    with pytest.raises(InputError, match="nothing to put into a corpus"):
+        corpus.run(CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus"))
