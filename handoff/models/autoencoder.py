@@ -25,7 +25,8 @@ from handoff.errors import CodecError, InputError
 from handoff.files import write_text
 from handoff.models import grammar
 from handoff.models.hints import Hint
-from handoff.models.skeleton import LINE, NEW, Line, Memory, linearise, plan_of, read_line
+from handoff.models.skeleton import LINE, NEW, Line, Memory, linearise, plan_of
+from handoff.models.skeleton_reader import read_line
 from handoff.models.vocabulary import Vocabulary
 from handoff.plan import Plan
 from handoff.scalar import Scalar
@@ -123,7 +124,8 @@ class GraphAutoencoder:
     """A T5 with a vocabulary: writes a plan's tokens, with hints."""
 
     def __init__(self, model: T5ForConditionalGeneration, vocabulary: Vocabulary) -> None:
-        self.model, self.vocabulary = model.eval(), vocabulary
+        self.model, self.vocabulary = model, vocabulary
+        model.train(False)
         self.offset = int(getattr(model.config, "token_offset", 0))
         self.cache = "cache" if "cache" in signature(model.forward).parameters else "past_key_values"  # renamed in transformers 5
 

@@ -20,9 +20,9 @@ from handoff.models.skeleton import (
     linearise,
     name_word,
     plan_of,
-    read_line,
     scalar_word,
 )
+from handoff.models.skeleton_reader import read_line
 from handoff.plan import Guard, Plan, Step
 from handoff.reference import Reference
 
