@@ -11,6 +11,7 @@ export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE ?= 1
 export WANDB_MODE ?= offline
 HANDOFF := $(BIN)/handoff
+SMOKE := data/store/smoke
 
 .PHONY: setup quickstart smoke test test-all lint clean
 
@@ -33,6 +34,18 @@ quickstart: setup
 	$(HANDOFF) train t5 --config configs/t5/tiny.yaml
 	$(HANDOFF) eval --config configs/eval/quickstart.yaml
 	$(HANDOFF) report --config configs/report/quickstart.yaml
+
+# The same in small, for CI: every stage, few plans, few steps, six tasks.
+smoke: setup
+	$(HANDOFF) import --config configs/import/quickstart.yaml --out $(SMOKE)/trajectories.jsonl
+	$(HANDOFF) synth --config configs/synth/quickstart.yaml --domains '{tau2-retail: 60, tau2-airline: 20}' --out $(SMOKE)/synth.jsonl
+	$(HANDOFF) label --config configs/label/quickstart.yaml --input $(SMOKE)/trajectories.jsonl --out $(SMOKE)/graphs.jsonl
+	$(HANDOFF) label --config configs/label/synth.yaml --input $(SMOKE)/synth.jsonl --out $(SMOKE)/synth_graphs.jsonl
+	$(HANDOFF) corpus --inputs '[$(SMOKE)/graphs.jsonl, $(SMOKE)/synth_graphs.jsonl]' --out $(SMOKE)/corpus
+	$(HANDOFF) train t5 --config configs/t5/tiny.yaml --corpus $(SMOKE)/corpus --steps 40 --eval_steps 20 --run $(SMOKE)/t5
+	$(HANDOFF) eval --config configs/eval/quickstart.yaml --graphs $(SMOKE)/graphs.jsonl --limit 6 --seeds '[0]' --run $(SMOKE)/eval \
+	  --protocols '[{name: nl}, {name: ngh}, {name: compact}, {name: t5, options: {run: $(SMOKE)/t5}}, {name: tfidf, options: {table: $(SMOKE)/corpus/tfidf.json}}]'
+	$(HANDOFF) report $(SMOKE)/eval
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow"

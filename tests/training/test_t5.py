@@ -35,6 +35,8 @@ SETTINGS: dict[str, Any] = {
     "batch_size": 4,
     "eval_steps": 4,
     "save_steps": 4,
+    "embedding_rate": 10,
+    "gold_repeats": 2,
     "architecture": {"d_model": 16, "d_ff": 16, "layers": 1, "heads": 2},
 }
 
@@ -55,9 +57,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data") / "corpus"
     graphs = [plan(number).to_graph().dumps() for number in range(60)]
     parts = {"train": graphs[:40], "validation": graphs[40:50], "test": graphs[50:]}
-    DatasetDict({s: Dataset.from_dict({"graph": g, "domain": ["shop"] * len(g)}) for s, g in parts.items()}).save_to_disk(
-        str(folder)
-    )
+    DatasetDict(
+        {s: Dataset.from_dict({"graph": g, "domain": ["shop"] * len(g), "source": ["gold"] * len(g)}) for s, g in parts.items()}
+    ).save_to_disk(str(folder))
     (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
     (folder / "manifest.json").write_text("{}")
     return folder
