@@ -9,7 +9,6 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE ?= 1
-export WANDB_MODE ?= offline
 HANDOFF := $(BIN)/handoff
 SMOKE := data/store/smoke
 

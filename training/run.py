@@ -92,7 +92,10 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     Log lines of steps after that checkpoint are dropped first, so the log is the one an uninterrupted run writes.
     """
     from transformers import PrinterCallback
+    from transformers.utils import logging
 
+    if trainer.args.disable_tqdm:
+        logging.disable_progress_bar()
     checkpoint = last_checkpoint(config.run)
     step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
     log = _Log(config.run / LOG_FILE, step)

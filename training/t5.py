@@ -273,11 +273,11 @@ def measure(
     found: list[dict[str, float]] = []
     hints = tokens = 0
     for (plan, tools, _), sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
-        needed, _ = autoencoder.hints(sent)
+        needed, _ = autoencoder.hints(sent, tools)
         hints += len(needed)
         tokens += len(sent.tokens)
         try:
-            alone = decode_plan(autoencoder.write(sent.values, []), sent.values, tools, autoencoder.vocabulary).to_graph()
+            alone = decode_plan(autoencoder.write(sent.values, tools, []), sent.values, tools, autoencoder.vocabulary).to_graph()
         except InputError:
             alone = None
         found.append(compare(alone, plan.to_graph()))

@@ -26,7 +26,6 @@ PROTOCOLS: dict[str, Name] = {
         "T5",
         "The plan's values, and a code word wherever the model that both sides share would write the graph wrong.",
     ),
-    "t5-4": Name("T5, at most 4 hints", "T5, 4 hints", "The same with at most four code words; then the model goes on alone."),
     "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
 }

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 VOCABULARY_FILE = "vocabulary.json"
 END_TOKEN = 0
 """Pads, starts the decoder, and ends a plan."""
-MAX_TOKENS = 200
+MAX_TOKENS = 120
 """A longer plan is sent in compact form."""
 CLOSE_CALL = 0.02
 """Where the second choice is as near as this (in logits), the sender hints although the first is right: another machine may
@@ -90,26 +89,51 @@ def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
 
 
 class _Cursor:
-    """Which tokens may come next: the grammar's state, and how many values are left."""
+    """Which tokens may come next: what the grammar allows, takes no more values than there are, and ends no line that cannot be
+    read (a pointer to nothing, more arguments than the tool has)."""
 
-    def __init__(self, vocabulary: Vocabulary, values: int) -> None:
-        self.vocabulary, self.left = vocabulary, values
+    def __init__(self, vocabulary: Vocabulary, values: Sequence[Scalar], tools: Toolset) -> None:
+        self.vocabulary, self.values, self.tools = vocabulary, values, tools
         self.state: grammar.State = ()
+        self.line: tuple[str, ...] = ()
+        self.taken = 0
+        """Values of the lines before."""
+        self.memory = Memory()
 
-    def after(self, token: int) -> tuple[grammar.State, int] | None:
-        """The state after a token, or None where it cannot stand here."""
+    def after(self, token: int) -> grammar.State | None:
+        """The grammar's state after a token, or None where it cannot stand here."""
+        left = len(self.values) - self.taken - self.line.count(NEW)
         if token == END_TOKEN:
-            return ((), 0) if not self.state and not self.left else None
+            return () if not self.state and not left else None
         phrase = self.vocabulary.phrase(token)
-        taken = sum(word == NEW for word in phrase)
-        state = grammar.run(self.state or grammar.START, phrase) if taken <= self.left else None
-        return None if state is None else (state, self.left - taken)
+        if phrase.count(NEW) > left:
+            return None
+        state = grammar.run(self.state or grammar.START, phrase)
+        if state is not None and phrase[-1] == LINE and self._read((*self.line, *phrase[:-1]), self.memory.copy()) is None:
+            return None
+        return state
+
+    def _read(self, words: tuple[str, ...], memory: Memory) -> int | None:
+        """Read a whole line into `memory`; the number of values it takes, or None where it cannot be read."""
+        values = tuple(self.values[self.taken : self.taken + words.count(NEW)])
+        try:
+            read_line(Line(words, values), self.tools, memory)
+        except CodecError:
+            return None
+        return len(values)
 
     def move(self, token: int) -> None:
-        found = self.after(token)
-        if found is None:
-            raise CodecError("a token that the grammar does not allow", found=token)
-        self.state, self.left = found
+        """Go on by one token that may come next. Raises CodecError where it may not."""
+        state = self.after(token)
+        if state is None:
+            raise CodecError("a token that cannot stand here", found=token)
+        self.state = state
+        if token == END_TOKEN:
+            return
+        self.line += self.vocabulary.phrase(token)
+        if self.line[-1] == LINE:
+            self.taken += self._read(self.line[:-1], self.memory) or 0
+            self.line = ()
 
     def allowed(self, ranked: Sequence[int]) -> Iterator[int]:
         """The tokens of `ranked` that may come next, in that order."""
@@ -127,16 +151,17 @@ class GraphAutoencoder:
         self.model, self.vocabulary = model, vocabulary
         model.train(False)
         self.offset = int(getattr(model.config, "token_offset", 0))
-        self.cache = "cache" if "cache" in signature(model.forward).parameters else "past_key_values"  # renamed in transformers 5
 
     @classmethod
     def load(cls, folder: Path) -> GraphAutoencoder:
         """From a run's `model` folder: safetensors, no code. Raises InputError."""
         from transformers import T5ForConditionalGeneration
+        from transformers.utils import logging
 
         file = folder / VOCABULARY_FILE
         if not file.exists():
             raise InputError("holds no trained autoencoder", file=folder)
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         vocabulary = Vocabulary.from_json(orjson.loads(file.read_bytes()))
         return cls(T5ForConditionalGeneration.from_pretrained(folder, use_safetensors=True), vocabulary)
 
@@ -145,7 +170,7 @@ class GraphAutoencoder:
         self.model.save_pretrained(folder, safe_serialization=True)
         write_text(folder / VOCABULARY_FILE, orjson.dumps(self.vocabulary.to_json()).decode())
 
-    def hints(self, plan: Encoded, most: int | None = None) -> tuple[list[Hint], list[int]]:
+    def hints(self, plan: Encoded, tools: Toolset, most: int | None = None) -> tuple[list[Hint], list[int]]:
         """The hints that make the model write `plan`, at most `most` of them, and what it then writes.
 
         With fewer hints than it needs the model goes its own way after the last one.
@@ -155,7 +180,7 @@ class GraphAutoencoder:
         def pick(place: int, cursor: _Cursor, logits: Any) -> int:
             ranked = _rank(logits)
             true = plan.tokens[place] if place < len(plan.tokens) else None
-            best = next(cursor.allowed(ranked), END_TOKEN)
+            best = _first(cursor.allowed(ranked))
             if true is None or (most is not None and len(found) >= most):
                 return best
             if best != true or _is_close(logits, ranked, cursor):
@@ -163,10 +188,10 @@ class GraphAutoencoder:
                 found.append(Hint(place, order.index(true)))
             return true
 
-        tokens = self._write(plan.values, pick)
+        tokens = self._write(plan.values, tools, pick)
         return found, tokens
 
-    def write(self, values: Sequence[Scalar], hints: Sequence[Hint]) -> list[int]:
+    def write(self, values: Sequence[Scalar], tools: Toolset, hints: Sequence[Hint]) -> list[int]:
         """What the model writes with these hints. Raises CodecError where a hint has no such choice."""
         ranks = dict(hints)
 
@@ -177,12 +202,12 @@ class GraphAutoencoder:
                     return token
             raise CodecError("a hint for a choice that is not there", found=rank)
 
-        return self._write(values, pick)
+        return self._write(values, tools, pick)
 
-    def _write(self, values: Sequence[Scalar], pick: Pick) -> list[int]:
+    def _write(self, values: Sequence[Scalar], tools: Toolset, pick: Pick) -> list[int]:
         import torch
 
-        cursor = _Cursor(self.vocabulary, len(values))
+        cursor = _Cursor(self.vocabulary, values, tools)
         written: list[int] = []
         with torch.inference_mode():
             ids = torch.tensor([[i + self.offset for i in inputs_of(values, self.vocabulary)]])
@@ -190,10 +215,8 @@ class GraphAutoencoder:
             token, cache = END_TOKEN, None
             for place in range(MAX_TOKENS):
                 start = self.model.config.decoder_start_token_id if place == 0 else token + self.offset
-                out = self.model(
-                    encoder_outputs=memory, decoder_input_ids=torch.tensor([[start]]), use_cache=True, **{self.cache: cache}
-                )
-                cache = out.past_key_values
+                out = self.model(encoder_outputs=memory, decoder_input_ids=torch.tensor([[start]]), use_cache=True, cache=cache)
+                cache = out.cache
                 size = self.vocabulary.output_size
                 token = pick(place, cursor, out.logits[0, -1, self.offset : self.offset + size].float())
                 cursor.move(token)
@@ -206,6 +229,13 @@ class GraphAutoencoder:
 def _rank(logits: Any) -> list[int]:
     """Tokens, the likeliest first; of equal ones the lower id, whatever the machine."""
     return [int(i) for i in (-logits).argsort(stable=True)]
+
+
+def _first(tokens: Iterator[int]) -> int:
+    found = next(tokens, None)
+    if found is None:
+        raise CodecError("the model has written itself into a corner: nothing may come next")
+    return found
 
 
 def _is_close(logits: Any, ranked: Sequence[int], cursor: _Cursor) -> bool:

@@ -119,6 +119,12 @@ class Memory:
     """Keys of all values, the last used first."""
     values: dict[str, Scalar] = field(default_factory=dict)
 
+    def copy(self) -> Memory:
+        """One that can be changed apart."""
+        calls = {name: list(places) for name, places in self.calls.items()}
+        by_role = {role: list(keys) for role, keys in self.by_role.items()}
+        return Memory(list(self.names), calls, by_role, list(self.used), dict(self.values))
+
     def add_step(self, name: str) -> None:
         """Remember that a step was made."""
         self.calls.setdefault(name, []).insert(0, len(self.names))

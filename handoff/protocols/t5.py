@@ -41,20 +41,27 @@ class T5:
         self.most = hints
         self.autoencoder = GraphAutoencoder.load(self.folder / "model")
         self.compact = load_codec("compact")
+        self._sent: dict[str, str] = {}
 
     def instructions(self, tools: Toolset) -> str:
         """The executor reads the compact form that the model's graph is written out as."""
         return self.compact.instructions(tools)
 
     def encode(self, delegation: Delegation, seed: int) -> str:
-        """Raises CodecError where the graph holds what no plan has a place for."""
+        """The same text for every seed: a delegation is written once."""
+        key = f"{delegation.plan.dumps()} {' '.join(delegation.tools)}"
+        if key not in self._sent:
+            self._sent[key] = self._write(delegation)
+        return self._sent[key]
+
+    def _write(self, delegation: Delegation) -> str:
         plan = Plan.from_graph(delegation.plan)[0]
         if not plan.to_graph().same_as(delegation.plan):
             return self._in_compact_form(delegation)
         sent = encode_plan(plan, delegation.tools, self.autoencoder.vocabulary)
         if len(sent.tokens) > MAX_TOKENS or len(sent.values) > MAX_VALUES:
             return self._in_compact_form(delegation)
-        hints, written = self.autoencoder.hints(sent, self.most)
+        hints, written = self.autoencoder.hints(sent, delegation.tools, self.most)
         text = f"{write_hints(hints, written)}\n{write_values(sent.values)}"
         if self.most is None and not self._arrives(text, delegation):
             return self._in_compact_form(delegation)
@@ -81,7 +88,7 @@ class T5:
             return Reading(rest, Plan.from_graph(graph)[0], graph)
         hints, expected = read_hints(first)
         values = read_values(rest)
-        written = self.autoencoder.write(values, hints)
+        written = self.autoencoder.write(values, tools, hints)
         if check_sum(written) != expected:
             raise CodecError("the check sum differs: the text is damaged, or the sender has another model")
         plan = decode_plan(written, values, tools, self.autoencoder.vocabulary)

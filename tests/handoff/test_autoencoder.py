@@ -137,14 +137,14 @@ def test_the_model_cannot_write_a_value() -> None:
         for parameter in model.parameters():
             torch.nn.init.normal_(parameter, std=0.5)
         autoencoder = GraphAutoencoder(model, VOCABULARY)
-        tokens = autoencoder.write(["#W1", "28236"], [])
+        tokens = autoencoder.write(["#W1", "28236"], TOOLS, [])
         written = {word for token in tokens if token for word in VOCABULARY.phrase(token)}
         assert written <= {*MARKS, *WORDS}
 
 
 def test_a_wrong_rank_and_a_long_plan_are_handled(protocol: T5) -> None:
     with pytest.raises(CodecError, match="choice that is not there"):
-        protocol.autoencoder.write([], [Hint(0, 4000)])
+        protocol.autoencoder.write([], TOOLS, [Hint(0, 4000)])
     long = Plan(tuple(Step("get_user", {"user_id": f"u{n}"}) for n in range(300)))
     text = protocol.encode(delegation(long.to_graph()), 0)
     assert text.startswith("!\n")
