@@ -1,7 +1,7 @@
 """What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run t5-tiny]`.
 
-One row a limit on the hints of a message: tokens on the wire, how many graphs arrive valid and whole, node and edge F1 against the
-plan that was sent (an unreadable one counts 0). Beside them the same model untrained, the plan's values alone with one token for
+One row a limit on the hints of a message: tokens on the wire, how many graphs arrive valid and whole, node and edge F1 against
+the plan that was sent (an unreadable one counts 0). Beside them the same model untrained, the plan's values alone with one token for
 each of the model's (a dictionary of phrases, without a network), and the compact form.
 """
 
@@ -33,9 +33,9 @@ def row(name: str, protocol: T5, delegations: list[Delegation]) -> None:
     sums = dict.fromkeys(("validity", "node_f1", "edge_f1"), 0.0)
     started = time.process_time()
     for delegation in delegations:
-        text = protocol.encode(delegation, 0)
-        tokens += count_tokens(text)
         try:
+            text = protocol.encode(delegation, 0)
+            tokens += count_tokens(text)
             graph = protocol.decode(text, delegation.tools).graph
         except (CodecError, GraphError):
             graph = None
@@ -58,7 +58,7 @@ def main() -> None:
     print(f"{len(delegations)} held-out plans of {arguments.benchmark}, model {protocol.folder}")
     print(f"{'':<26}{'tokens':>8}{'whole':>9}{'valid':>9}{'node F1':>9}{'edge F1':>9}{'ms':>9}")
     for limit in LIMITS:
-        protocol.most = limit
+        protocol = T5(arguments.run, limit)
         row("all hints it needs" if limit is None else f"at most {limit} hints", protocol, delegations)
     vocabulary = protocol.autoencoder.vocabulary
     architecture = orjson.loads((protocol.folder / "manifest.json").read_bytes())["config"]["architecture"]
