@@ -1,8 +1,8 @@
 """What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run t5-tiny]`.
 
 One row a limit on the hints of a message: tokens on the wire, how many graphs arrive valid and whole, node and edge F1 against
-the plan that was sent (an unreadable one counts 0). Beside them the same model untrained, the plan's values alone with one token for
-each of the model's (a dictionary of phrases, without a network), and the compact form.
+the plan that was sent (an unreadable one counts 0). Beside them the same model untrained, the plan's values with one token for each
+of the model's (a dictionary of phrases, without a network), and the compact form.
 """
 
 from __future__ import annotations
