@@ -1,8 +1,8 @@
 """What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run t5-tiny]`.
 
-One row a limit on the hints of a message: tokens on the wire, how many graphs arrive valid and whole, node and edge F1 against
-the plan that was sent (an unreadable one counts 0). Beside them the same model untrained, the plan's values with one token for each
-of the model's (a dictionary of phrases, without a network), and the compact form.
+One row a limit on the hints of a message: tokens on the wire, how many graphs arrive whole and valid, node and edge F1 against
+the plan that was sent (an unreadable one counts 0). Beside them the same model untrained; the plan's values with one token for
+each of the model's (a dictionary of phrases, without a network); and the compact form.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from handoff.codec import load_codec
 from handoff.delegation import Delegation
 from handoff.errors import CodecError, GraphError
 from handoff.graph_metrics import compare
-from handoff.models.autoencoder import encode_plan
+from handoff.models.autoencoder import GraphAutoencoder, encode_plan
 from handoff.plan import Plan
 from handoff.protocols.t5 import T5, write_values
 from handoff.tokens import count_tokens
@@ -63,8 +63,11 @@ def main() -> None:
     vocabulary = protocol.autoencoder.vocabulary
     architecture = orjson.loads((protocol.folder / "manifest.json").read_bytes())["config"]["architecture"]
     if architecture["base"] is None:
-        protocol.autoencoder.model = make_model(Architecture.model_validate(architecture), vocabulary, seed=0).eval()
-        row("untrained, all hints", protocol, delegations)
+        untrained = T5(arguments.run)
+        untrained.autoencoder = GraphAutoencoder(
+            make_model(Architecture.model_validate(architecture), vocabulary, seed=0), vocabulary
+        )
+        row("untrained, all hints", untrained, delegations)
     dictionary = compact = 0
     for delegation in delegations:
         sent = encode_plan(Plan.from_graph(delegation.plan)[0], delegation.tools, vocabulary)
