@@ -117,7 +117,8 @@ def _size(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
     if shortest is top:
         return f"{head}; no other message is shorter"
     return (
-        f"{head}; the shortest message of all is {shortest.title}'s, {_length(shortest)}, at {percent(shortest.reward)} % {word}"
+        f"{head}; the shortest message of all is that of {shortest.title}, {_length(shortest)}, "
+        f"at {percent(shortest.reward)} % {word}"
     )
 
 

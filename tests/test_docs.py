@@ -1,0 +1,37 @@
+"""What the pages say can be checked: links lead somewhere, commands exist, tables on a page are those of the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from handoff.cli import STAGES
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_to_files(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        assert target.startswith("http") or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    stages = {name.split()[0] for name in STAGES} | {"STAGE", "--help", "--version"}
+    assert set(re.findall(r"`?\bhandoff ([a-z]+|--[a-z]+)\b(?=[ `])", "\n".join(re.findall(r"`[^`]+`", text)))) <= stages
+    for module in re.findall(r"python -m (benchmarks\.\w+)", text):
+        assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
+    for target in re.findall(r"`make ([a-z-]+)", text):
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
+    for path in re.findall(r"`((?:handoff|data|eval|training|tests|configs|benchmarks)/[\w/.-]+\.(?:py|yaml|md))`", text):
+        assert "NAME" in path or (ROOT / path).exists(), path
+
+
+def test_the_readme_lists_every_stage() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"`handoff {name}`" in text for name in STAGES)
