@@ -31,7 +31,7 @@ def run_trials(jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callabl
         for _, task, protocol, seed in [job]
     ]
     task = Task(name="handoff", dataset=MemoryDataset(samples), solver=_solver(trial, done), scorer=_scorer())
-    log = inspect_eval(
+    logs_made = inspect_eval(
         task,
         model="none/none",
         display="none",
@@ -42,7 +42,10 @@ def run_trials(jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callabl
         fail_on_error=False,
         score_display=False,
         max_samples=1,
-    )[0]
+    )
+    if not logs_made or logs_made[0].status == "cancelled":
+        raise KeyboardInterrupt  # inspect-ai keeps Ctrl-C to itself
+    log = logs_made[0]
     failed = [sample for sample in log.samples or [] if sample.error is not None]
     if log.status != "success" or failed:
         reason = failed[0].error.message if failed and failed[0].error else str(log.error.message if log.error else log.status)

@@ -46,13 +46,13 @@ class SuiteConfig(Config):
     """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
     graphs: Path = Path("data/store/graphs.jsonl")
     """Labelled gold plans: the delegations."""
-    benchmarks: tuple[str, ...] = ("tau2-retail",)
+    benchmarks: tuple[str, ...] = Field(("tau2-retail",), min_length=1)
     part: Part = "test"
     """The benchmark's held-out tasks, the others, or all. Trained protocols belong on held-out tasks only."""
     limit: int | None = Field(None, ge=1)
     """At most so many tasks of each benchmark."""
     protocols: tuple[ProtocolSpec, ...] = tuple(ProtocolSpec(name=n) for n in ("nl", "ngh", "ngh-bare", "compact"))
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
     baseline: str = "nl"
     family: tuple[str, ...] = ("ngh", "ngh-bare", "compact")
     """The comparisons with the baseline that Holm's correction covers: declared here, before the results are known."""
@@ -64,18 +64,19 @@ class SuiteConfig(Config):
     @model_validator(mode="after")
     def _names(self) -> SuiteConfig:
         names = [spec.name for spec in self.protocols]
-        for name, count in Counter(names).items():
-            if count > 1:
-                raise ValueError(f"two protocols are called {name!r}")
-        for name in (self.baseline, *self.family):
-            if name not in names:
-                raise ValueError(f"{name!r} is compared but not among the protocols: {', '.join(names)}")
+        for what, items in (("protocol", names), ("seed", self.seeds), ("benchmark", self.benchmarks)):
+            for item, count in Counter[Any](items).items():
+                if count > 1:
+                    raise ValueError(f"the {what} {item!r} stands there {count} times")
         for spec in self.protocols:
             if spec.kind not in PROTOCOLS:
                 raise ValueError(f"unknown protocol {spec.kind!r}: allowed are {', '.join(PROTOCOLS)}")
         for name in self.benchmarks:
             if name not in BENCHMARKS:
                 raise ValueError(f"unknown benchmark {name!r}: allowed are {', '.join(BENCHMARKS)}")
+        for name in (self.baseline, *self.family):
+            if name not in names:
+                raise ValueError(f"{name!r} is compared (baseline, family) but not among the protocols: {', '.join(names)}")
         return self
 
 
@@ -100,7 +101,6 @@ def run(config: SuiteConfig) -> int:
     if finished:
         say(f"{len(finished)} of {len(jobs)} trials were done before; {len(left)} are left")
     if left:
-        _prepare(protocols, benchmarks, config.limit)
         with journal.open("ab") as stream:
             finished |= {t.key: t for t in _run(left, benchmarks, protocols, stream, config.run / "inspect")}
     write_trials(config.run / TRIALS_FILE, (finished[job] for job in jobs))
@@ -125,15 +125,6 @@ def _finished(folder: Path) -> list[Trial]:
         with atomic_write(journal) as stream:
             stream.write(whole)
     return list(read_trials(journal))
-
-
-def _prepare(protocols: dict[str, Protocol], benchmarks: dict[str, Benchmark], limit: int | None) -> None:
-    """Let protocols that work faster in batches see the delegations first."""
-    delegations = [d for benchmark in benchmarks.values() for d in list(benchmark.delegations.values())[:limit]]
-    for protocol in protocols.values():
-        prepare = getattr(protocol, "prepare", None)
-        if prepare is not None:
-            prepare(delegations)
 
 
 def _run(
@@ -163,8 +154,9 @@ def suite_info(config: SuiteConfig, protocols: dict[str, Protocol], benchmarks: 
     models: dict[str, ModelInfo] = {}
     for name, protocol in protocols.items():
         describe = getattr(protocol, "model_info", None)
-        if describe is not None:
-            models[name] = ModelInfo.model_validate(describe())
+        info = ModelInfo.model_validate(describe()) if describe is not None else None
+        if info is not None and info not in models.values():  # one model behind several protocols is shown once
+            models[name] = info
     return SuiteInfo(
         benchmark=config.benchmarks,
         executor=ScriptedExecutor.name,

@@ -51,7 +51,8 @@ Label agent trajectories, train compressors, judge every handoff format in one s
   --help, -h          this text; after a stage: the stage's keys, their defaults and meaning
   --version
 
-exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 130 stopped"""
+exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 85 training
+stopped and saved (the same command goes on), 130 stopped by Ctrl-C"""
 
 
 class Arguments(NamedTuple):
@@ -169,7 +170,7 @@ def main() -> None:
         warn(f"handoff: {error}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        warn("handoff: stopped; nothing half-written is left, and what was finished is kept")
+        warn("handoff: stopped; nothing half-written is left")
         sys.exit(130)
     except OSError as error:
         warn(f"handoff: {error}")

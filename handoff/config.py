@@ -93,8 +93,10 @@ def _explain(cls: type[BaseModel], error: ValidationError, source: str) -> Confi
         known = sorted(_fields_at(cls, path[:-1]))
         hint = did_you_mean(path[-1], known)
         return ConfigError(f"unknown key{hint}{more}", file=source, field=".".join(path), allowed=known)
-    found = first["input"] if first["type"] != "missing" else None
-    return ConfigError(f"{first['msg']}{more}", file=source, field=".".join(path) or None, found=found)
+    found = first["input"] if first["type"] != "missing" and path else None
+    return ConfigError(
+        f"{first['msg'].removeprefix('Value error, ')}{more}", file=source, field=".".join(path) or None, found=found
+    )
 
 
 def _fields_at(cls: type[BaseModel], path: list[str]) -> list[str]:

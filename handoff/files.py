@@ -27,6 +27,8 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """
     path = Path(path)
     temporary: Path | None = None
+    if path.exists() and not path.is_file():
+        raise OutputError(f"{path}: is not a regular file, and is not replaced")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")

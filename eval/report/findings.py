@@ -166,7 +166,7 @@ def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
     mean, sign = verdict.difference.mean or 0.0, verdict.difference.sign
     good = "faithful" if suite.executor == SCRIPTED else "successful"
     if shorter and mean >= 0:
-        verb, why = "beats", f"shorter, and no less {good}"
+        verb, why = "beats", f"shorter on the wire, and no less {good}"
     elif shorter and sign == 0:
         verb, why = "may beat", f"shorter, and a loss in {measure(suite)} that cannot be told from chance"
     elif shorter:
@@ -175,6 +175,8 @@ def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
         verb, why = "does not beat", f"more {good}, but not shorter" if mean > 0 else f"not shorter, and not more {good}"
     if shorter and dearer:
         why += ", and dearer once all that is read is counted"
+    elif shorter and round(verdict.total) == round(verdict.lossless_total):
+        why += ", but the executor reads as much, and both sides need the model"
     judgement = f"{verb} {other}, the lossless form without training: {why}"
     return (
         f"On {BENCHMARKS.get(verdict.benchmark, verdict.benchmark)}, {name} {judgement} "

@@ -24,7 +24,8 @@ PROTOCOLS: dict[str, Name] = {
     "t5": Name(
         "T5 autoencoder",
         "T5",
-        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong.",
+        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong. Nothing is lost "
+        "by construction, whatever the model: what training saves is tokens.",
     ),
     "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
@@ -137,8 +138,20 @@ def share(value: float | None) -> str:
     return "0.99+" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
+TRAINING = {
+    "held_out_plans": "Held-out plans, of every domain of the corpus",
+    "hints_a_plan": "Hints that a plan needs, mean",
+    "tokens_a_plan": "Tokens that the model writes for a plan, mean",
+}
+"""Held-out metrics of the T5 autoencoder; those that begin with `alone_` are of what it writes without any hint."""
+
+
 def metric_title(name: str) -> str:
     """Label of a held-out metric, known or not: `eval_node_f1` as `Node F1`."""
+    if name in TRAINING:
+        return TRAINING[name]
+    if name.startswith("alone_"):
+        return f"Without hints: {metric_title(name.removeprefix('alone_'))}"
     bare = name.removeprefix("eval_").removeprefix("held_out_")
     return GRAPH[bare][0] if bare in GRAPH else bare.replace("_", " ").capitalize()
 

@@ -155,6 +155,7 @@ class GraphAutoencoder:
     @classmethod
     def load(cls, folder: Path) -> GraphAutoencoder:
         """From a run's `model` folder: safetensors, no code. Raises InputError."""
+        from safetensors import SafetensorError
         from transformers import T5ForConditionalGeneration
         from transformers.utils import logging
 
@@ -163,7 +164,10 @@ class GraphAutoencoder:
             raise InputError("holds no trained autoencoder", file=folder)
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         vocabulary = Vocabulary.from_json(orjson.loads(file.read_bytes()))
-        return cls(T5ForConditionalGeneration.from_pretrained(folder, use_safetensors=True), vocabulary)
+        try:
+            return cls(T5ForConditionalGeneration.from_pretrained(folder, use_safetensors=True), vocabulary)
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            raise InputError(f"the model cannot be read: {str(error).splitlines()[0]}", file=folder) from error
 
     def save(self, folder: Path) -> None:
         """Model, configuration and vocabulary."""

@@ -6,6 +6,7 @@ To add one: a module with a class that has the methods of `Protocol`, and a line
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from handoff.errors import ConfigError, did_you_mean
@@ -29,5 +30,10 @@ def load_protocol(name: str, **options: Any) -> Protocol:
     if name not in PROTOCOLS:
         raise ConfigError(f"unknown protocol{did_you_mean(name, PROTOCOLS)}", found=name, allowed=PROTOCOLS)
     module, cls = PROTOCOLS[name].split(":")
-    made: Protocol = getattr(import_module(module), cls)(**options)
+    kind = getattr(import_module(module), cls)
+    try:
+        signature(kind).bind(**options)
+    except TypeError as error:
+        raise ConfigError(f"protocol {name}: {error}", field="options", found=options or None) from error
+    made: Protocol = kind(**options)
     return made

@@ -99,6 +99,7 @@ class T5:
         """What the report says of the model behind the protocol."""
         metrics = orjson.loads((self.folder / "metrics.json").read_bytes()) if (self.folder / "metrics.json").exists() else {}
         parameters = sum(p.numel() for p in self.autoencoder.model.parameters())
+        metrics.pop("parameters", None)
         return {"run": self.folder.name, "parameters": parameters, "training": metrics}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy_benchmark import benchmark
@@ -71,6 +73,24 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     assert len(made) == 18 - 7
 
 
+def test_ctrl_c_in_the_engine_stops_the_run_and_keeps_what_was_done(config: SuiteConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = suite.ScriptedExecutor.trial
+    made: list[Trial] = []
+
+    def interrupted(self: Any, *arguments: Any) -> Trial:
+        if len(made) == 5:
+            signal.raise_signal(signal.SIGINT)
+        made.append(trial(self, *arguments))
+        return made[-1]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(suite.ScriptedExecutor, "trial", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            suite.run(config)
+    assert (config.run / JOURNAL).read_bytes().count(b"\n") >= 5
+    assert suite.run(config) == 0
+
+
 def test_another_configuration_is_refused(config: SuiteConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "run_trials", without_engine)
     suite.run(config)
@@ -91,8 +111,10 @@ def test_a_trial_that_breaks_outside_stops_the_run_with_its_reason(config: Suite
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"family": ("ngh", "t6")}, "'t6' is compared but not among the protocols"),
-        ({"protocols": (ProtocolSpec(name="nl"), ProtocolSpec(name="nl"))}, "two protocols are called 'nl'"),
+        ({"family": ("ngh", "t6")}, "'t6' is compared .* but not among the protocols"),
+        ({"protocols": (ProtocolSpec(name="nl"), ProtocolSpec(name="nl"))}, "the protocol 'nl' stands there 2 times"),
+        ({"seeds": (0, 0)}, "the seed 0 stands there 2 times"),
+        ({"seeds": ()}, "at least 1 item"),
         ({"benchmarks": ("tau3",)}, "unknown benchmark 'tau3'"),
         ({"protocols": (ProtocolSpec(name="nl", protocol="prose"),), "family": ()}, "unknown protocol 'prose'"),
     ],

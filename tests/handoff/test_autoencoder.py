@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from pathlib import Path
 
 import orjson
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.delegation import Delegation
-from handoff.errors import CodecError, GraphError, InputError
+from handoff.errors import CodecError, ConfigError, GraphError, InputError
 from handoff.graph import Graph
 from handoff.models.autoencoder import GraphAutoencoder, decode_plan, encode_plan
 from handoff.models.hints import Hint, check_sum, code_words, read_hints, write_hints
@@ -21,6 +22,7 @@ from handoff.models.locate import find_run
 from handoff.models.skeleton import MARKS
 from handoff.models.vocabulary import Vocabulary
 from handoff.plan import Plan, Step
+from handoff.protocols import load_protocol
 from handoff.protocols.t5 import T5, read_values, write_values
 from handoff.tokens import count_tokens
 from training.t5 import Architecture, make_model
@@ -152,6 +154,16 @@ def test_a_wrong_rank_and_a_long_plan_are_handled(protocol: T5) -> None:
     text = protocol.encode(delegation(long.to_graph()), 0)
     assert text.startswith("!\n")
     assert protocol.decode(text, TOOLS).plan == long
+
+
+def test_a_damaged_model_is_one_error(run_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_folder, tmp_path / "run")
+    weights = tmp_path / "run" / "model" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:200])
+    with pytest.raises(InputError, match="the model cannot be read"):
+        T5(tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"protocol t5: .*zz"):
+        load_protocol("t5", run=run_folder, zz=1)
 
 
 def test_a_run_is_found_by_path_or_name(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

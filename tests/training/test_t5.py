@@ -165,7 +165,7 @@ def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     assert reading.text == load_codec("compact").encode(graph, tools)
     info = protocol.model_info()
     assert info["training"]["held_out_plans"] == 10
-    assert info["parameters"] == info["training"]["parameters"]
+    assert info["parameters"] > 0
 
 
 def test_a_pretrained_base_keeps_its_ids_and_adds_ours(corpus: Path, tmp_path: Path) -> None:
