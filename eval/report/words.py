@@ -24,8 +24,8 @@ PROTOCOLS: dict[str, Name] = {
     "t5": Name(
         "T5 autoencoder",
         "T5",
-        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong. Nothing is lost "
-        "by construction, whatever the model: what training saves is tokens.",
+        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong. Nothing is "
+        "lost by construction, whatever the model: what training saves is tokens.",
     ),
     "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),

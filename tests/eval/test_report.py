@@ -258,7 +258,7 @@ def test_findings_stay_true_when_results_are_bad(tmp_path: Path, rewards: dict[s
 @pytest.mark.parametrize(
     "wire, reward, expected",
     [
-        (10, 1.0, "beats Compact NGH, the lossless form without training: shorter, and no less faithful"),
+        (10, 1.0, "beats Compact NGH, the lossless form without training: shorter on the wire, and no less faithful"),
         (10, 0.0, "does not beat Compact NGH, the lossless form without training: shorter, but less faithful"),
         (900, 1.0, "does not beat Compact NGH, the lossless form without training: not shorter, and not more faithful"),
     ],
