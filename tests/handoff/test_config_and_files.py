@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -64,9 +66,23 @@ def test_a_stopped_write_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_full_disk_is_an_output_error() -> None:
+def test_a_full_disk_is_an_output_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match="cannot write: No space left on device"):
+        write_text(tmp_path / "x", "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="not a regular file"):
+        write_text(tmp_path / "pipe", "a")
+    assert (tmp_path / "pipe").is_fifo()
     with pytest.raises(OutputError, match="cannot write"):
-        write_text("/dev/full/x", "a")
+        write_text("/dev/null/x", "a")
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
