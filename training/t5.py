@@ -74,8 +74,8 @@ class T5Config(RunConfig):
     batch_size: int = Field(48, ge=1)
     learning_rate: float = Field(3e-3, gt=0)
     embedding_rate: float = Field(1, gt=0)
-    """Times the learning rate for the embeddings. From scratch they start large and must move far: 30 learns in a third of the
-    steps; 1 for a pretrained base."""
+    """Times the learning rate for the embeddings. From scratch they start large and must move far, so a large factor
+    learns in fewer steps; 1 for a pretrained base."""
     warmup_steps: float = Field(0.05, ge=0)
     """Steps, or a share of all steps where it is below 1."""
     weight_decay: float = Field(0.01, ge=0)
