@@ -162,7 +162,7 @@ class GraphAutoencoder:
         file = folder / VOCABULARY_FILE
         if not file.exists():
             raise InputError("holds no trained autoencoder", file=folder)
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.disable_progress_bar()
         vocabulary = Vocabulary.from_json(orjson.loads(file.read_bytes()))
         try:
             return cls(T5ForConditionalGeneration.from_pretrained(folder, use_safetensors=True), vocabulary)
