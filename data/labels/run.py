@@ -207,7 +207,10 @@ def _finish(progress: Path, out: Path, rejected: Path) -> int:
             graphs.writelines(line[1:] for line in stream if line.startswith(b"+"))
     progress.unlink()
     _summary(totals, out, rejected)
-    return 0 if totals.graphs else 2
+    if not totals.graphs:
+        warn("handoff: nothing here could be labelled; the input must be trajectories that `handoff import` or `handoff synth` wrote")
+        return 2
+    return 0
 
 
 def _summary(totals: _Totals, out: Path, rejected: Path) -> None:
