@@ -208,7 +208,7 @@ def _finish(progress: Path, out: Path, rejected: Path) -> int:
     progress.unlink()
     _summary(totals, out, rejected)
     if not totals.graphs:
-        warn("handoff: nothing here could be labelled; the input must be trajectories that `handoff import` or `handoff synth` wrote")
+        warn("handoff: nothing here could be labelled; the input must be trajectories, from `handoff import` or `handoff synth`")
         return 2
     return 0
 
