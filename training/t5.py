@@ -199,7 +199,7 @@ def make_trainer(
         eval_steps=config.eval_steps,
         save_steps=config.save_steps,
         save_total_limit=2,
-        logging_steps=min(50, config.eval_steps),
+        logging_steps=_log_steps(config.save_steps),
         seed=config.seed,
         data_seed=config.seed,
         bf16=config.bf16,
@@ -220,6 +220,12 @@ def make_trainer(
         compute_metrics=_accuracy,
         preprocess_logits_for_metrics=lambda logits, labels: _logits(logits).argmax(-1),
     )
+
+
+def _log_steps(save_steps: int) -> int:
+    """At most 50, and a divisor of `save_steps`: the Trainer's running mean of the loss does not survive a checkpoint, so a log
+    line must not reach across one."""
+    return max(steps for steps in range(1, 51) if save_steps % steps == 0)
 
 
 def _optimizer(model: T5ForConditionalGeneration, config: T5Config) -> Any:
