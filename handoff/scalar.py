@@ -16,6 +16,7 @@ WORD_STOPS = " [](){},=\"'$?!<"
 """What ends a bare word in a line of the compact codec, and a key outside of brackets in a path."""
 
 _JSON_SCALAR = re.compile(r"true|false|null|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_LONG_INTEGER = re.compile(r"[1-9][0-9]{18}")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -36,7 +37,7 @@ def loads(text: str) -> Any:
     except orjson.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error}") from error
     # orjson reads integers beyond 64 bits as floats: read the text again where that can have happened.
-    return value if not re.search(r"\d{19}", text) else _loads_exact(text)
+    return value if not _LONG_INTEGER.search(text) else _loads_exact(text)
 
 
 def _loads_exact(text: str) -> Any:
