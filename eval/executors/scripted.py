@@ -54,9 +54,8 @@ class ScriptedExecutor:
     def _receive(self, record: _Record, protocol: Protocol) -> Trial:
         delegation = record.delegation
         instructions = protocol.instructions(delegation.tools)
-        record.tokens = Tokens(
-            wire=count_tokens(record.handoff), read=count_tokens(record.handoff), instructions=count_tokens(instructions)
-        )
+        wire = count_tokens(record.handoff)
+        record.tokens = Tokens(wire=wire, read=wire, instructions=count_tokens(instructions))
         try:
             reading = protocol.decode(record.handoff, delegation.tools)
         except CodecError as error:
@@ -66,8 +65,8 @@ class ScriptedExecutor:
         except HandoffError as error:
             return record.failed("protocol_error", f"decode: {error}")
         record.read(reading)
-        invented = unfaithful(reading.text, record.sources())
-        if invented and reading.graph is not None:
+        invented = unfaithful(reading.text, record.sources()) if reading.graph is not None else []
+        if invented:
             return record.failed("unfaithful", f"not in the delegation: {', '.join(invented[:5])}")
         return self._carry_out(record, reading)
 
@@ -119,8 +118,9 @@ class _Record:
         return [*own, *tools, *tools.short_names.values()]
 
     def read(self, reading: Reading) -> None:
-        self.decoded = reading.text if reading.text != self.handoff else None
-        self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
+        if reading.text != self.handoff:
+            self.decoded = reading.text
+            self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
         plan = Plan.from_graph(self.delegation.plan)[0]
         found = recall(plan, reading.text, self.delegation.tools)
         self.facts = FactRecall(tools=found.tools, values=found.values, order=found.order)

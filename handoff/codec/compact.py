@@ -102,11 +102,6 @@ def decode(text: str, tools: Toolset) -> Graph:
     return validate(_apply(graph, changes) if changes else graph)
 
 
-def decode_plan(text: str, tools: Toolset) -> Plan:
-    """The plan alone. Raises CodecError, GraphError."""
-    return Plan.from_graph(decode(text, tools))[0]
-
-
 def _read_plan(text: str, tools: Toolset) -> tuple[Plan, list[tuple[int, str]]]:
     goal: str | None = None
     rules: list[str] = []
