@@ -6,11 +6,13 @@ A trainer module builds a `transformers.Trainer` and hands it to `train`. Nothin
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import orjson
 from pydantic import Field
@@ -23,6 +25,8 @@ from training.manifest import claim, complete
 
 if TYPE_CHECKING:
     from transformers import Trainer
+
+Row = TypeVar("Row")
 
 CHECKPOINTS = "checkpoints"
 METRICS_FILE = "metrics.json"
@@ -40,9 +44,14 @@ class RunConfig(Config):
     """The run folder, usually `checkpoints/NAME`."""
     corpus: Path = Path("data/store/corpus")
     """The dataset that `handoff corpus` wrote."""
+    train_plans: int | None = Field(None, ge=1)
+    """At most so many training plans, the first ones of a seeded order; None for all."""
     seed: int = 0
-    save_steps: int = Field(200, ge=1)
-    """A checkpoint every so many steps; a killed run goes on from the last whole one."""
+    eval_steps: int = Field(200, ge=1)
+    """Measure on the validation split and write a checkpoint every so many steps; a killed run goes on from the last whole
+    one, and the best one becomes the run's model."""
+    patience: int | None = Field(None, ge=1)
+    """Stop early after so many measurements without a better one; None trains to the end."""
     wandb: Literal["off", "offline", "online"] = "off"
     """Log to Weights & Biases as well; `offline` writes below the run folder."""
 
@@ -59,10 +68,18 @@ def open_run(config: RunConfig, stage: str, inputs: Iterable[Path], parents: Ite
     for path in files:
         if not path.exists():
             raise InputError("does not exist: run the stage that writes it first", file=path)
-    done = claim(config.run, stage, config, files, free=("wandb", "save_steps"), parents=parents)
+    done = claim(config.run, stage, config, files, free=("wandb",), parents=parents)
     if done:
         say(f"{config.run} is complete; remove it to train again")
     return done
+
+
+def chosen(rows: Sequence[Row], config: RunConfig) -> list[Row]:
+    """The training rows that `train_plans` leaves: a seeded choice, of which a smaller one is a part of a larger."""
+    if config.train_plans is None:
+        return list(rows)
+    order = random.Random(config.seed).sample(range(len(rows)), len(rows))
+    return [rows[place] for place in sorted(order[: config.train_plans])]
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -86,12 +103,41 @@ def report_to(config: RunConfig) -> list[str]:
     return ["wandb"]
 
 
-def train(trainer: Trainer, config: RunConfig) -> None:
-    """Train from the last whole checkpoint, or from the start. Raises StoppedError after SIGINT, SIGTERM or SIGUSR1.
+def shared_arguments(config: RunConfig, best: str, greater_is_better: bool) -> dict[str, Any]:
+    """What every trainer hands to its TrainingArguments. `best` names the validation metric that chooses the best checkpoint."""
+    return {
+        "output_dir": str(config.run / CHECKPOINTS),
+        "eval_strategy": "steps",
+        "eval_steps": config.eval_steps,
+        "save_strategy": "steps",
+        "save_steps": config.eval_steps,
+        "save_total_limit": 2,
+        "load_best_model_at_end": True,
+        "metric_for_best_model": best,
+        "greater_is_better": greater_is_better,
+        "logging_steps": _log_steps(config.eval_steps),
+        "seed": config.seed,
+        "data_seed": config.seed,
+        "report_to": report_to(config),
+        "dataloader_num_workers": 0,
+        "disable_tqdm": not sys.stderr.isatty(),
+        "remove_unused_columns": False,
+    }
 
-    Log lines of steps after that checkpoint are dropped first, so the log is the one an uninterrupted run writes.
+
+def _log_steps(save_steps: int) -> int:
+    """At most 50, and a divisor of `save_steps`: the Trainer's running mean of the loss does not survive a checkpoint, so a log
+    line must not reach across one."""
+    return max(steps for steps in range(1, 51) if save_steps % steps == 0)
+
+
+def train(trainer: Trainer, config: RunConfig) -> None:
+    """Train from the last whole checkpoint, or from the start; the trainer then holds the best checkpoint's weights.
+
+    Log lines of steps after the checkpoint are dropped first, so the log is the one an uninterrupted run writes.
+    Raises StoppedError after SIGINT, SIGTERM or SIGUSR1.
     """
-    from transformers import PrinterCallback
+    from transformers import EarlyStoppingCallback, PrinterCallback
     from transformers.utils import logging
 
     if trainer.args.disable_tqdm:
@@ -102,6 +148,8 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     stop = _Stop()
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(log.callback())
+    if config.patience is not None:
+        trainer.add_callback(EarlyStoppingCallback(config.patience))
     trainer.add_callback(stop.callback())
     if checkpoint:
         say(f"resuming from step {step}")

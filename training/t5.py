@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +25,7 @@ from handoff.models.autoencoder import (
 from handoff.models.skeleton import linearise
 from handoff.models.vocabulary import Vocabulary, add_phrases, build_vocabulary
 from handoff.plan import Plan
-from training.run import CHECKPOINTS, MODEL_FOLDER, RunConfig, finish, open_run, report_to, train
+from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -81,7 +80,6 @@ class T5Config(RunConfig):
     weight_decay: float = Field(0.01, ge=0)
     gold_repeats: int = Field(1, ge=1)
     """How often an epoch shows each of the benchmark's own training plans: they are few beside the sampled ones."""
-    eval_steps: int = Field(200, ge=1)
     bf16: bool = False
     use_cpu: bool = True
     report_plans: int = Field(100, ge=1)
@@ -96,6 +94,7 @@ def run(config: T5Config) -> int:
     if open_run(config, "train t5", [config.corpus]):
         return 0
     rows = _rows(config.corpus)
+    rows["train"] = chosen(rows["train"], config)
     vocabulary = make_vocabulary(rows["train"], config.vocabulary)
     encoded = {split: [encode_plan(row.plan, row.tools, vocabulary) for row in part] for split, part in rows.items()}
     repeats = [config.gold_repeats if row.source == "gold" else 1 for row in rows["train"]]
@@ -187,7 +186,7 @@ def make_trainer(
 
     offset = int(getattr(model.config, "token_offset", 0))
     arguments = Seq2SeqTrainingArguments(
-        output_dir=str(config.run / CHECKPOINTS),
+        **shared_arguments(config, best="eval_wrong_a_plan", greater_is_better=False),
         max_steps=config.steps,
         per_device_train_batch_size=config.batch_size,
         per_device_eval_batch_size=config.batch_size,
@@ -195,19 +194,8 @@ def make_trainer(
         warmup_steps=config.warmup_steps,
         weight_decay=config.weight_decay,
         lr_scheduler_type="cosine",
-        eval_strategy="steps",
-        eval_steps=config.eval_steps,
-        save_steps=config.save_steps,
-        save_total_limit=2,
-        logging_steps=_log_steps(config.save_steps),
-        seed=config.seed,
-        data_seed=config.seed,
         bf16=config.bf16,
         use_cpu=config.use_cpu,
-        report_to=report_to(config),
-        dataloader_num_workers=0,
-        disable_tqdm=not sys.stderr.isatty(),
-        remove_unused_columns=False,
         train_sampling_strategy="group_by_length",
     )
     return Seq2SeqTrainer(
@@ -220,12 +208,6 @@ def make_trainer(
         compute_metrics=_accuracy,
         preprocess_logits_for_metrics=lambda logits, labels: _logits(logits).argmax(-1),
     )
-
-
-def _log_steps(save_steps: int) -> int:
-    """At most 50, and a divisor of `save_steps`: the Trainer's running mean of the loss does not survive a checkpoint, so a log
-    line must not reach across one."""
-    return max(steps for steps in range(1, 51) if save_steps % steps == 0)
 
 
 def _optimizer(model: T5ForConditionalGeneration, config: T5Config) -> Any:
@@ -264,9 +246,15 @@ def _logits(logits: Any) -> Any:
 
 
 def _accuracy(found: Any) -> dict[str, float]:
-    """The share of tokens that the model's first choice gets right, the true ones before them given."""
+    """Of the model's first choices, the true tokens before them given: the share that is right, how many are wrong in a plan
+    (each costs a hint), and the share of plans without a wrong one (the model alone would write them whole)."""
     kept = found.label_ids != IGNORED
-    return {"token_accuracy": float((found.predictions[kept] == found.label_ids[kept]).mean())}
+    wrong = ((found.predictions != found.label_ids) & kept).sum(axis=1)
+    return {
+        "token_accuracy": float(1 - wrong.sum() / kept.sum()),
+        "wrong_a_plan": float(wrong.mean()),
+        "fidelity": float((wrong == 0).mean()),
+    }
 
 
 def measure(

@@ -34,7 +34,6 @@ SETTINGS: dict[str, Any] = {
     "steps": 8,
     "batch_size": 4,
     "eval_steps": 4,
-    "save_steps": 4,
     "embedding_rate": 10,
     "gold_repeats": 2,
     "architecture": {"d_model": 16, "d_ff": 16, "layers": 1, "heads": 2},
@@ -133,8 +132,8 @@ def test_a_signal_saves_and_stops_and_the_same_command_goes_on(
 
 @pytest.mark.slow
 def test_a_killed_process_resumes_to_the_same_end(corpus: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "handoff.cli", "train", "t5", "--corpus", str(corpus), "--steps", "60", "--save_steps", "5"]
-    command += ["--eval_steps", "20", "--batch_size", "4", "--architecture", str(SETTINGS["architecture"]).replace("'", "")]
+    command = [sys.executable, "-m", "handoff.cli", "train", "t5", "--corpus", str(corpus), "--steps", "60", "--eval_steps", "5"]
+    command += ["--batch_size", "4", "--architecture", str(SETTINGS["architecture"]).replace("'", "")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
 
     def start(run: str) -> subprocess.Popen[bytes]:
@@ -154,7 +153,7 @@ def test_a_killed_process_resumes_to_the_same_end(corpus: Path, tmp_path: Path) 
 def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     from handoff.delegation import Delegation
 
-    t5.run(config(corpus, tmp_path / "run", steps=60, eval_steps=60, save_steps=60))
+    t5.run(config(corpus, tmp_path / "run", steps=60, eval_steps=60))
     tools = Toolset.from_schemas(SCHEMAS)
     protocol = T5(tmp_path / "run")
     graph = plan(57).to_graph()
