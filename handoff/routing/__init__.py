@@ -1,0 +1,27 @@
+"""Routing: who decides, before a delegation is sent, whether it goes as a graph or as prose. One router a file.
+
+To add one: a module with a class that has the methods of `Router`, and a line in ROUTERS.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handoff.registry import make
+from handoff.routing.base import Decision, Format, Router
+
+ROUTERS: dict[str, str] = {
+    "always-nl": "handoff.routing.fixed:AlwaysProse",
+    "always-graph": "handoff.routing.fixed:AlwaysGraph",
+    "rules": "handoff.routing.rules:RuleRouter",
+    "llm": "handoff.routing.llm:LLMRouter",
+}
+"""Name -> module:class."""
+
+__all__ = ["ROUTERS", "Decision", "Format", "Router", "make_router"]
+
+
+def make_router(name: str, **options: Any) -> Router:
+    """Make the router of that name. `options` are its own (a threshold, a model's run folder). Raises ConfigError."""
+    router: Router = make("router", ROUTERS, name, options)
+    return router

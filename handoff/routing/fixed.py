@@ -1,0 +1,26 @@
+"""Routers that always decide the same: the two ends that any other router is measured against."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from handoff.delegation import Delegation
+from handoff.routing.base import Decision, Router
+
+
+class AlwaysProse(Router):
+    """Prose for everything: the NL baseline as a router."""
+
+    name: ClassVar[str] = "always-nl"
+
+    def route(self, delegation: Delegation) -> Decision:
+        return Decision("nl", 0.0, "Everything is sent as prose.", self.name)
+
+
+class AlwaysGraph(Router):
+    """The graph for everything."""
+
+    name: ClassVar[str] = "always-graph"
+
+    def route(self, delegation: Delegation) -> Decision:
+        return Decision("graph", 1.0, "Everything is sent as a graph.", self.name)
