@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = ("handoff", "data", "training", "eval")
 """Each may import itself and those before it."""
 HEAVY = {"torch", "transformers", "datasets", "numpy", "scipy", "sklearn", "pandas", "inspect_ai", "tau2", "rich", "networkx"}
+LAUNCHER = "accelerate"
+"""Profiles of `accelerate launch`: no stage of ours."""
 CONFIG_STAGES = {name.replace("train ", ""): name for name in STAGES}
 
 
@@ -58,7 +60,17 @@ def test_the_library_and_the_command_line_start_light() -> None:
 
 
 def configs() -> list[Path]:
-    return sorted((ROOT / "configs").rglob("*.yaml"))
+    return sorted(path for path in (ROOT / "configs").rglob("*.yaml") if path.parent.name != LAUNCHER)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / LAUNCHER).glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_launcher_profile_is_one_that_accelerate_reads(path: Path) -> None:
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    profile = load_config_from_file(str(path))
+    written = yaml.safe_load(path.read_text())
+    assert profile.distributed_type.value == written["distributed_type"]
+    assert profile.num_processes == written["num_processes"]
 
 
 def test_there_are_configs_for_every_stage() -> None:

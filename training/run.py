@@ -37,8 +37,8 @@ EXIT_STOPPED = 85
 """Exit code of a run that was told to stop and saved itself: not finished, start it again."""
 
 
-class RunConfig(Config):
-    """What every trainer's configuration has."""
+class FitConfig(Config):
+    """What every configuration has that learns from the corpus, with a network or without."""
 
     run: Path
     """The run folder, usually `checkpoints/NAME`."""
@@ -47,6 +47,11 @@ class RunConfig(Config):
     train_plans: int | None = Field(None, ge=1)
     """At most so many training plans, the first ones of a seeded order; None for all."""
     seed: int = 0
+
+
+class RunConfig(FitConfig):
+    """What every trainer's configuration has."""
+
     eval_steps: int = Field(200, ge=1)
     """Measure on the validation split and write a checkpoint every so many steps; a killed run goes on from the last whole
     one, and the best one becomes the run's model."""
@@ -62,7 +67,12 @@ class StoppedError(HandoffError):
     exit_code = EXIT_STOPPED
 
 
-def open_run(config: RunConfig, stage: str, inputs: Iterable[Path], parents: Iterable[str] = ()) -> bool:
+def is_main_process() -> bool:
+    """Whether this process writes the run folder; of several that a launcher started (`RANK`), the first."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def open_run(config: FitConfig, stage: str, inputs: Iterable[Path], parents: Iterable[str] = ()) -> bool:
     """Claim the run folder; True where the run is complete already. Raises InputError, OutputError."""
     files = list(inputs)
     for path in files:
@@ -74,7 +84,7 @@ def open_run(config: RunConfig, stage: str, inputs: Iterable[Path], parents: Ite
     return done
 
 
-def chosen(rows: Sequence[Row], config: RunConfig) -> list[Row]:
+def chosen(rows: Sequence[Row], config: FitConfig) -> list[Row]:
     """The training rows that `train_plans` leaves: a seeded choice, of which a smaller one is a part of a larger."""
     if config.train_plans is None:
         return list(rows)
@@ -88,7 +98,7 @@ def last_checkpoint(folder: Path) -> Path | None:
     for path in (folder / CHECKPOINTS).glob("checkpoint-*"):
         if (path / STATE_FILE).exists():
             found.append((int(path.name.rsplit("-", 1)[1]), path))
-        else:
+        elif is_main_process():
             shutil.rmtree(path)
     return max(found)[1] if found else None
 
@@ -159,8 +169,8 @@ def train(trainer: Trainer, config: RunConfig) -> None:
         raise StoppedError(f"stopped at step {trainer.state.global_step} and saved; the same command goes on")
 
 
-def finish(config: RunConfig, metrics: Mapping[str, Any]) -> None:
-    """Write the held-out metrics, drop the checkpoints, and mark the run as complete."""
+def finish(config: FitConfig, metrics: Mapping[str, Any]) -> None:
+    """Write the held-out metrics, drop the checkpoints, and mark the run as complete: the main process's work."""
     write_text(config.run / METRICS_FILE, orjson.dumps(metrics, option=orjson.OPT_INDENT_2).decode() + "\n")
     complete(config.run)
     shutil.rmtree(config.run / CHECKPOINTS, ignore_errors=True)
@@ -171,6 +181,8 @@ class _Log:
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
+        if not is_main_process():
+            return
         lines = path.read_bytes().splitlines() if path.exists() else []
         kept = [line for line in lines if _step_of(line) <= step] if step else []
         write_text(path, "".join(line.decode() + "\n" for line in kept))
