@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from handoff.delegation import Delegation
 from handoff.routing.base import Decision, Router
 
@@ -11,7 +9,7 @@ from handoff.routing.base import Decision, Router
 class AlwaysProse(Router):
     """Prose for everything: the NL baseline as a router."""
 
-    name: ClassVar[str] = "always-nl"
+    name = "always-nl"
 
     def route(self, delegation: Delegation) -> Decision:
         return Decision("nl", 0.0, "Everything is sent as prose.", self.name)
@@ -20,7 +18,7 @@ class AlwaysProse(Router):
 class AlwaysGraph(Router):
     """The graph for everything."""
 
-    name: ClassVar[str] = "always-graph"
+    name = "always-graph"
 
     def route(self, delegation: Delegation) -> Decision:
         return Decision("graph", 1.0, "Everything is sent as a graph.", self.name)
