@@ -69,6 +69,18 @@ class FactRecall(Frozen):
     order: float
 
 
+class Route(Frozen):
+    """What a router decided about the delegation; its cost is in the trial's tokens."""
+
+    router: str
+    format: Literal["graph", "nl"]
+    score: float = Field(ge=0, le=1)
+    """The router's belief that the graph does better."""
+    reason: str
+    pattern: str | None = None
+    """The task's computational pattern, where the router knows one."""
+
+
 class Trial(Frozen):
     """One task x protocol x seed."""
 
@@ -101,6 +113,10 @@ class Trial(Frozen):
     graph: dict[str, float] = Field(default_factory=dict)
     """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty without a graph."""
     facts: FactRecall | None = None
+    pattern: str | None = None
+    """The task's computational pattern by the rules of handoff.routing.rules, whoever routed."""
+    route: Route | None = None
+    """The router's decision, where the protocol has one."""
 
     @property
     def key(self) -> tuple[str, str, str, int]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from data.environments.base import Environment, EnvironmentCallError, Score
 from eval.failures import Findings, explain
-from eval.trial import FactRecall, FailureKind, StepRecord, Tokens, Trial
+from eval.trial import FactRecall, FailureKind, Route, StepRecord, Tokens, Trial
 from handoff.codec import load_codec
 from handoff.delegation import Delegation
 from handoff.errors import CodecError, GraphError, HandoffError
@@ -19,7 +19,9 @@ from handoff.facts import recall
 from handoff.faithfulness import unfaithful
 from handoff.graph_metrics import compare
 from handoff.plan import Plan
-from handoff.protocols import Protocol, Reading
+from handoff.protocols import Protocol, Reading, Routing
+from handoff.routing import Decision
+from handoff.routing.rules import pattern_of
 from handoff.scalar import dumps
 from handoff.tokens import count_tokens
 
@@ -43,6 +45,7 @@ class ScriptedExecutor:
         """
         record = _Record(self.benchmark, delegation, label, seed)
         try:
+            record.decision = protocol.decide(delegation) if isinstance(protocol, Routing) else None
             record.handoff = protocol.encode(delegation, seed)
         except HandoffError as error:
             return record.failed("protocol_error", f"encode: {error}")
@@ -53,9 +56,12 @@ class ScriptedExecutor:
 
     def _receive(self, record: _Record, protocol: Protocol) -> Trial:
         delegation = record.delegation
-        instructions = protocol.instructions(delegation.tools)
-        wire = count_tokens(record.handoff)
-        record.tokens = Tokens(wire=wire, read=wire, instructions=count_tokens(instructions))
+        if isinstance(protocol, Routing):
+            instructions = protocol.instructions_for(record.handoff, delegation.tools)
+        else:
+            instructions = protocol.instructions(delegation.tools)
+        wire, overhead = count_tokens(record.handoff), record.decision.tokens if record.decision is not None else 0
+        record.tokens = Tokens(wire=wire, read=wire, instructions=count_tokens(instructions), overhead=overhead)
         try:
             reading = protocol.decode(record.handoff, delegation.tools)
         except CodecError as error:
@@ -103,6 +109,7 @@ class _Record:
     def __init__(self, benchmark: str, delegation: Delegation, protocol: str, seed: int) -> None:
         self.benchmark, self.delegation, self.protocol, self.seed = benchmark, delegation, protocol, seed
         self.plan = load_codec("compact").encode(delegation.plan, delegation.tools)
+        self.decision: Decision | None = None
         self.handoff = ""
         self.decoded: str | None = None
         self.tokens = Tokens(wire=0, read=0, instructions=0)
@@ -153,7 +160,20 @@ class _Record:
             detail=detail,
             graph=self.graph,
             facts=self.facts,
+            pattern=pattern_of(self.delegation.task, self.delegation.tools),
+            route=_route(self.decision) if self.decision is not None else None,
         )
+
+
+def _route(decision: Decision) -> Route:
+    """What a trial keeps of a decision: not its wall time, which differs from run to run."""
+    return Route(
+        router=decision.router,
+        format=decision.format,
+        score=decision.score,
+        reason=decision.reason,
+        pattern=decision.pattern,
+    )
 
 
 def _step(outcome: Any) -> StepRecord:

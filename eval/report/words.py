@@ -21,6 +21,7 @@ PROTOCOLS: dict[str, Name] = {
     "ngh": Name("NGH (JSON)", "NGH JSON", "The plan as a typed graph (NGH) in minified JSON, with executor instructions."),
     "ngh-bare": Name("NGH without instructions", "NGH bare", "The same graph without the executor instructions: an ablation."),
     "compact": Name("Compact NGH", "Compact", "The same graph in a short line-based text, lossless and without training."),
+    "routed": Name("Routed NGH", "Routed", "A router decides for each task whether the graph or prose crosses; no training."),
     "t5": Name(
         "T5 autoencoder",
         "T5",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handoff.protocols.base import Protocol, Reading
+from handoff.protocols.base import Protocol, Reading, Routing
 from handoff.registry import make
 
 PROTOCOLS: dict[str, str] = {
@@ -15,12 +15,14 @@ PROTOCOLS: dict[str, str] = {
     "ngh": "handoff.protocols.graph:Minified",
     "ngh-bare": "handoff.protocols.graph:Bare",
     "compact": "handoff.protocols.graph:Compact",
+    "routed": "handoff.protocols.routed:Routed",
     "tfidf": "handoff.protocols.tfidf:TfIdf",
     "t5": "handoff.protocols.t5:T5",
+    "delta": "handoff.protocols.delta:Delta",
 }
 """Name -> module:class."""
 
-__all__ = ["PROTOCOLS", "Protocol", "Reading", "load_protocol"]
+__all__ = ["PROTOCOLS", "Protocol", "Reading", "Routing", "load_protocol"]
 
 
 def load_protocol(name: str, **options: Any) -> Protocol:

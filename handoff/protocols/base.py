@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol as Interface
+from typing import runtime_checkable
 
 from handoff.delegation import Delegation, Toolset
 from handoff.graph import Graph
 from handoff.plan import Plan
+from handoff.routing.base import Decision
 
 
 @dataclass(frozen=True)
@@ -39,4 +41,17 @@ class Protocol(Interface):
 
     def decode(self, text: str, tools: Toolset) -> Reading:
         """Read a handoff. Raises CodecError or GraphError where it cannot be read."""
+        ...
+
+
+@runtime_checkable
+class Routing(Interface):
+    """What a protocol has besides, if it chooses a format for each delegation; its decisions are recorded, their cost counted."""
+
+    def decide(self, delegation: Delegation) -> Decision:
+        """The choice that `encode` follows. Raises HandoffError."""
+        ...
+
+    def instructions_for(self, text: str, tools: Toolset) -> str:
+        """What the executor must be told to read this very handoff."""
         ...
