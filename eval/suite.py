@@ -13,6 +13,7 @@ from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors.scripted import ScriptedExecutor
 from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
+from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from handoff.config import Config
 from handoff.console import say, table, track
@@ -22,6 +23,7 @@ from handoff.schema import STEP_TYPES
 from training.manifest import claim, complete, versions
 
 JOURNAL = "trials.part.jsonl"
+DEFAULT_ORACLE = ("nl", "ngh")
 
 
 class ProtocolSpec(Config):
@@ -56,6 +58,8 @@ class SuiteConfig(Config):
     baseline: str = "nl"
     family: tuple[str, ...] = ("ngh", "ngh-bare", "compact")
     """The comparisons with the baseline that Holm's correction covers: declared here, before the results are known."""
+    oracle: tuple[str, ...] | None = None
+    """The formats among which the report's Oracle takes the best for each task; default: nl and ngh, where both are judged."""
     resamples: int = Field(10_000, ge=100)
     bootstrap_seed: int = 0
     published: bool = True
@@ -77,7 +81,21 @@ class SuiteConfig(Config):
         for name in (self.baseline, *self.family):
             if name not in names:
                 raise ValueError(f"{name!r} is compared (baseline, family) but not among the protocols: {', '.join(names)}")
+        for name in self.oracle or ():
+            if name not in names:
+                raise ValueError(f"the oracle chooses {name!r}, which is not among the protocols: {', '.join(names)}")
+        for name in (ORACLE, ORACLE_ALL):
+            if name in names:
+                raise ValueError(f"{name!r} is a row that the report computes: a protocol needs another name")
         return self
+
+    @property
+    def oracle_formats(self) -> tuple[str, ...]:
+        """As declared, or the default where the suite holds its formats."""
+        if self.oracle is not None:
+            return self.oracle
+        names = {spec.name for spec in self.protocols}
+        return DEFAULT_ORACLE if names.issuperset(DEFAULT_ORACLE) else ()
 
 
 CONFIG = SuiteConfig
@@ -163,6 +181,7 @@ def suite_info(config: SuiteConfig, protocols: dict[str, Protocol], benchmarks: 
         protocols=tuple(spec.name for spec in config.protocols),
         baseline=config.baseline,
         family=config.family,
+        oracle=config.oracle_formats,
         seeds=config.seeds,
         resamples=config.resamples,
         bootstrap_seed=config.bootstrap_seed,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from eval.report.model import LOSSLESS, BenchmarkSummary, Difference, ProtocolSummary, SuiteInfo, Verdict
 from eval.report.words import (
     BENCHMARKS,
+    ORACLE,
     count,
     failure_title,
     listed,
@@ -28,10 +29,11 @@ def measure(suite: SuiteInfo) -> str:
 
 
 def findings(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary], verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Three to five sentences: outcome, comparisons, size, failures, and the trained model if there is one."""
+    """Three to six sentences: outcome, comparisons, size, routing where there is any, failures, and the trained models."""
     outcome = _by_benchmark(benchmarks, lambda summary: _outcome(suite, summary))
     size = _by_benchmark(benchmarks, lambda summary: _size(suite, summary))
-    sentences = [outcome, _comparisons(suite, benchmarks), size, _failures(benchmarks)]
+    routed = _by_benchmark([summary for summary in benchmarks if summary.routing], lambda summary: _routing(suite, summary))
+    sentences = [outcome, _comparisons(suite, benchmarks), size, routed, _failures(benchmarks)]
     if verdicts:
         sentences.append(" ".join(verdict.sentence for verdict in verdicts))
     return tuple(sentence for sentence in sentences if sentence)
@@ -119,6 +121,22 @@ def _size(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
     return (
         f"{head}; the shortest message of all is that of {shortest.title}, {_length(shortest)}, "
         f"at {percent(shortest.reward)} % {word}"
+    )
+
+
+def _routing(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
+    """What the routers chose, and how far the best of them stays below the Oracle."""
+    assert summary.routing is not None
+    parts = [f"{router.title} sends {percent(router.graph)} % as a graph" for router in summary.routing.routers[:NAMED]]
+    text = listed(parts)
+    bound = next((oracle.row for oracle in summary.oracles if oracle.row.protocol == ORACLE), None)
+    rated = [summary.row(router.protocol) for router in summary.routing.routers]
+    best = max(rated, key=lambda row: row.reward or 0.0)
+    if bound is None or bound.reward is None or best.reward is None:
+        return text
+    return (
+        f"{text}; {best.title} reaches {percent(best.reward)} % {measure(suite)}, the Oracle {percent(bound.reward)} %, "
+        "which no router between its formats can exceed"
     )
 
 

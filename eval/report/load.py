@@ -60,12 +60,13 @@ def read_suite(path: Path) -> SuiteInfo:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise InputError(first["msg"], file=path, field=field or None, found=first["input"]) from None
-    for field in ("benchmark", "protocols", "family", "seeds"):
+    for field in ("benchmark", "protocols", "family", "oracle", "seeds"):
         values = getattr(suite, field)
         if len(set(values)) < len(values):
             raise InputError("names one thing twice", file=path, field=field, found=list(values))
     _known(path, "baseline", [suite.baseline], suite.protocols)
     _known(path, "family", suite.family, [name for name in suite.protocols if name != suite.baseline])
+    _known(path, "oracle", suite.oracle, suite.protocols)
     _known(path, "models", suite.models, suite.protocols)
     return suite
 

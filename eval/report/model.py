@@ -31,6 +31,8 @@ class SuiteInfo(Frozen):
     baseline: str = "nl"
     family: tuple[str, ...] = ()
     """The protocols whose comparison with the baseline was declared: Holm's correction covers them on every benchmark."""
+    oracle: tuple[str, ...] = ()
+    """The formats among which the Oracle takes the best for each task; empty where there is none."""
     seeds: tuple[int, ...] = Field(min_length=1)
     resamples: int = Field(10_000, ge=100)
     bootstrap_seed: int = 0
@@ -149,12 +151,75 @@ class ProtocolSummary(Frozen):
     published: PublishedRow | None = None
 
 
+class OracleSummary(Frozen):
+    """The best format for each task and seed, known only afterwards: an upper bound, not a protocol."""
+
+    formats: tuple[str, ...]
+    chosen: dict[str, int]
+    """Trials by the format that was best."""
+    row: ProtocolSummary
+
+
+class RouterSummary(Frozen):
+    """What one routed protocol's router decided. Shares are over trials; None where there is nothing to count."""
+
+    protocol: str
+    title: str
+    routers: tuple[str, ...]
+    """The router's own name."""
+    trials: int
+    graph: float | None
+    """Share sent as a graph."""
+    overhead: float
+    """Mean o200k tokens of a decision."""
+    precision: float | None
+    """Of what was sent as a graph, the share for which the Oracle takes a graph too."""
+    recall: float | None
+    """Of what the Oracle takes a graph for, the share that was sent as one."""
+    agrees: float | None
+    """Share in which both choose alike."""
+    worse: int
+    """Trials in which the Oracle's choice earns more."""
+    compared: int
+    """Trials that the Oracle has as well."""
+
+
+class Agreement(Frozen):
+    """How often two routers decide alike on the same task and seed."""
+
+    first: str
+    second: str
+    share: float | None
+    trials: int
+
+
+class PatternRow(Frozen):
+    """One computational pattern."""
+
+    pattern: str
+    tasks: int
+    graph: dict[str, float | None]
+    """Share sent as a graph, by routed protocol."""
+    rewards: dict[str, float | None]
+    """Mean reward by protocol, the Oracle among them."""
+
+
+class RoutingSummary(Frozen):
+    routers: tuple[RouterSummary, ...]
+    agreements: tuple[Agreement, ...]
+    patterns: tuple[PatternRow, ...]
+    oracle_graph: float | None
+    """Share for which the Oracle takes a graph."""
+
+
 class BenchmarkSummary(Frozen):
     benchmark: str
     title: str
     tasks: int
     trials: int
     protocols: tuple[ProtocolSummary, ...]
+    oracles: tuple[OracleSummary, ...] = ()
+    routing: RoutingSummary | None = None
 
     def row(self, protocol: str) -> ProtocolSummary:
         return next(row for row in self.protocols if row.protocol == protocol)

@@ -14,6 +14,7 @@ from eval.report.model import (
     BenchmarkSummary,
     Compression,
     Difference,
+    OracleSummary,
     ProtocolSummary,
     Published,
     PublishedRow,
@@ -22,7 +23,8 @@ from eval.report.model import (
     TokenMeans,
     Verdict,
 )
-from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, SHARES, protocol_title
+from eval.report.routing import oracles, routing
+from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, ORACLE, SHARES, protocol_title
 from eval.statistics import Unit
 from eval.trial import Trial
 
@@ -106,6 +108,7 @@ def _benchmark(
     tasks = {task for trials in groups.values() for task, _ in trials}
     table = published.benchmarks.get(benchmark) if published else None
     rows = {row.protocol: row for row in table.rows if row.protocol} if table else {}
+    found = oracles(suite, groups)
     return BenchmarkSummary(
         benchmark=benchmark,
         title=BENCHMARKS.get(benchmark, benchmark),
@@ -124,7 +127,28 @@ def _benchmark(
             )
             for protocol, trials in groups.items()
         ),
+        oracles=tuple(_oracle(suite, name, trials, groups, len(tasks)) for name, trials in found.items()),
+        routing=routing(suite, groups, found.get(ORACLE, {})),
     )
+
+
+def _oracle(suite: SuiteInfo, name: str, trials: Trials, groups: dict[str, Trials], tasks: int) -> OracleSummary:
+    """The Oracle's choices as a row beside the protocols'."""
+    chosen = Counter(trial.protocol for trial in trials.values())
+    rewards = {name: _rewards(trials), suite.baseline: _rewards(groups[suite.baseline])}
+    options = {"resamples": suite.resamples, "seed": suite.bootstrap_seed}
+    row = _protocol(
+        suite,
+        name,
+        trials=trials,
+        baseline=groups[suite.baseline],
+        mean=statistics.estimate({name: rewards[name]}, **options)[name],
+        difference=_difference(statistics.compare(rewards, suite.baseline, **options)[name], suite.baseline, None),
+        expected=tasks * len(suite.seeds),
+        published=None,
+    )
+    formats = suite.oracle if name == ORACLE else tuple(protocol for protocol in groups if chosen[protocol])
+    return OracleSummary(formats=formats, chosen={p: chosen[p] for p in groups if chosen[p]}, row=row)
 
 
 def _protocol(
@@ -210,8 +234,10 @@ def _facts(trials: Iterable[Trial]) -> dict[str, float] | None:
 
 
 def _graph(trials: Iterable[Trial]) -> dict[str, float]:
-    """Mean graph metrics. In a format that holds graphs, a trial that gave none counts 0, and is not left out."""
-    trials = list(trials)
+    """Mean graph metrics. In a format that holds graphs, a trial that gave none counts 0, and is not left out; what a router
+    sent as prose is no such trial.
+    """
+    trials = [trial for trial in trials if trial.route is None or trial.route.format == "graph"]
     if not any(trial.graph for trial in trials):
         return {}
     means: dict[str, float] = {}

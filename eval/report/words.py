@@ -16,6 +16,9 @@ class Name(NamedTuple):
     meaning: str
 
 
+ORACLE, ORACLE_ALL = "oracle", "oracle-all"
+"""Names of the rows that are computed, not run: no protocol may be called so."""
+
 PROTOCOLS: dict[str, Name] = {
     "nl": Name("Prose (NL)", "Prose", "The plan in plain sentences, as an orchestrator would write it."),
     "ngh": Name("NGH (JSON)", "NGH JSON", "The plan as a typed graph (NGH) in minified JSON, with executor instructions."),
@@ -30,7 +33,18 @@ PROTOCOLS: dict[str, Name] = {
     ),
     "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
+    ORACLE: Name("Oracle", "Oracle", "The best of the declared formats for each task, chosen after the outcome is known."),
+    ORACLE_ALL: Name("Oracle, all formats", "Oracle, all", "The same over every protocol on this page that is not routed."),
 }
+
+PATTERNS: dict[str, tuple[str, str]] = {
+    "aggregate": ("Aggregate", "The task asks for one value computed from several."),
+    "iterate": ("Iterate", "The same is done for each of many."),
+    "multi_app": ("Several applications", "Tools of more than one application are needed."),
+    "conditional": ("Conditional", "What is done depends on what is found."),
+    "simple": ("Simple", "None of these."),
+}
+"""Computational patterns by the rules of handoff/routing/rules.py, each task under the first that fits."""
 
 BENCHMARKS: dict[str, str] = {"tau2-retail": "tau-bench retail", "tau2-airline": "tau-bench airline"}
 

@@ -16,7 +16,7 @@ from handoff.protocols import load_protocol
 from handoff.protocols.base import Reading
 from handoff.routing import Decision, make_router
 
-MARK, ESCAPE = "@", " "
+MARK, ESCAPE = "@\n", " "
 
 
 class Routed:
