@@ -18,7 +18,8 @@ from handoff.codec import load_codec
 from handoff.delegation import Delegation
 from handoff.errors import CodecError, GraphError
 from handoff.graph_metrics import compare
-from handoff.models.autoencoder import GraphAutoencoder, encode_plan
+from handoff.models.autoencoder import GraphAutoencoder
+from handoff.models.graph_lines import encode_plan
 from handoff.plan import Plan
 from handoff.protocols.t5 import T5, write_values
 from handoff.tokens import count_tokens

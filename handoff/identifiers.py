@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_IDENTIFIER = re.compile(
+IDENTIFIER = re.compile(
     r"""
       (?<![\w.+-])[\w.+-]++@[\w-]+\.[\w.-]*\w              # an email
     | (?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|[,.]\d) # a number with groups of thousands: 1,286.50
@@ -18,12 +18,12 @@ _IDENTIFIER = re.compile(
 
 def find_identifiers(text: str) -> list[str]:
     """Every identifier in a text, in order, repeats included."""
-    return [match.group() for match in _IDENTIFIER.finditer(text)]
+    return [match.group() for match in IDENTIFIER.finditer(text)]
 
 
 def is_identifier(text: str) -> bool:
     """Is the whole text one identifier?"""
-    return _IDENTIFIER.fullmatch(text) is not None
+    return IDENTIFIER.fullmatch(text) is not None
 
 
 def exactly(phrase: str) -> re.Pattern[str]:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import orjson
 from pydantic import Field
 
 from handoff.config import Config
 from handoff.console import say, table
-from handoff.delegation import Toolset
-from handoff.graph import Graph
-from handoff.models.autoencoder import (
-    END_TOKEN,
-    MAX_TOKENS,
-    Encoded,
-    GraphAutoencoder,
-    decode_plan,
-    encode_plan,
-    inputs_of,
-)
-from handoff.models.skeleton import linearise
-from handoff.models.vocabulary import Vocabulary, add_phrases, build_vocabulary
-from handoff.plan import Plan
+from handoff.errors import CodecError
+from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder, Supervision, inputs_of
+from handoff.models.cursor import END_TOKEN, Encoded
+from handoff.models.vocabulary import Vocabulary
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.t5_plans import Row, VocabularyConfig, encode_row, make_vocabulary, read_rows, received
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -50,23 +40,12 @@ class Architecture(Config):
     """Times T5's initial embeddings, from scratch."""
 
 
-class VocabularyConfig(Config):
-    """What becomes a word or a phrase; the rest is lifted out as a value."""
-
-    merges: int = Field(400, ge=0)
-    """Runs of words joined into one token."""
-    min_plans: int = Field(5, ge=1)
-    """A key becomes a word when the tools, or so many training plans, have it."""
-    min_share: float = Field(0.01, gt=0, lt=1)
-    """A constant value becomes a word when this share of the training plans has it."""
-    max_categories: int = Field(8, ge=1)
-    """... and its role has at most so many different values."""
-
-
 class T5Config(RunConfig):
     """Training of the autoencoder."""
 
     run: Path = Path("checkpoints/t5-tiny")
+    supervision: Supervision = "graph"
+    """What the model learns to rebuild: the plan's graph, or its prose (an ablation)."""
     architecture: Architecture = Architecture()
     vocabulary: VocabularyConfig = VocabularyConfig()
     steps: int = Field(800, ge=1)
@@ -93,13 +72,14 @@ def run(config: T5Config) -> int:
     """Train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
     if open_run(config, "train t5", [config.corpus]):
         return 0
-    rows = _rows(config.corpus)
+    rows = read_rows(config.corpus, config.supervision)
     rows["train"] = chosen(rows["train"], config)
-    vocabulary = make_vocabulary(rows["train"], config.vocabulary)
-    encoded = {split: [encode_plan(row.plan, row.tools, vocabulary) for row in part] for split, part in rows.items()}
+    vocabulary = make_vocabulary(rows["train"], config.vocabulary, config.supervision)
+    encoded = {split: [encode_row(row, vocabulary, config.supervision) for row in part] for split, part in rows.items()}
     repeats = [config.gold_repeats if row.source == "gold" else 1 for row in rows["train"]]
     encoded["train"] = [sent for sent, times in zip(encoded["train"], repeats, strict=True) for _ in range(times)]
     model = make_model(config.architecture, vocabulary, config.seed)
+    model.config.supervision = config.supervision
     say(f"{sum(p.numel() for p in model.parameters()):,} parameters, {vocabulary.size} ids, {len(encoded['train'])} plans")
     trainer = make_trainer(config, model, vocabulary, encoded)
     train(trainer, config)
@@ -111,35 +91,6 @@ def run(config: T5Config) -> int:
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
     return 0
-
-
-class Row(NamedTuple):
-    """One delegation of the corpus."""
-
-    plan: Plan
-    tools: Toolset
-    source: str
-
-
-def _rows(corpus: Path) -> dict[str, list[Row]]:
-    from datasets import load_from_disk
-
-    toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((corpus / "tools.json").read_bytes()).items()}
-    dataset = load_from_disk(str(corpus))
-    return {
-        split: [
-            Row(Plan.from_graph(Graph.loads(row["graph"]))[0], toolsets[row["domain"]], row["source"]) for row in dataset[split]
-        ]
-        for split in dataset
-    }
-
-
-def make_vocabulary(rows: Sequence[Row], config: VocabularyConfig) -> Vocabulary:
-    """From the training split alone."""
-    plans = [(row.plan, row.tools) for row in rows]
-    words = build_vocabulary(plans, min_plans=config.min_plans, min_share=config.min_share, max_categories=config.max_categories)
-    lines = [line for plan, tools in plans for line in linearise(plan, tools, words.words)]
-    return add_phrases(words, lines, config.merges)
 
 
 def make_model(config: Architecture, vocabulary: Vocabulary, seed: int) -> T5ForConditionalGeneration:
@@ -185,6 +136,7 @@ def make_trainer(
     from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
 
     offset = int(getattr(model.config, "token_offset", 0))
+    longest = MAX_TOKENS[config.supervision]
     arguments = Seq2SeqTrainingArguments(
         **shared_arguments(config, best="eval_wrong_a_plan", greater_is_better=False),
         max_steps=config.steps,
@@ -202,8 +154,8 @@ def make_trainer(
         model=model,
         args=arguments,
         optimizers=(_optimizer(model, config), None),
-        train_dataset=_dataset(encoded["train"], vocabulary, offset),
-        eval_dataset=_dataset(encoded["validation"], vocabulary, offset),
+        train_dataset=_dataset(encoded["train"], vocabulary, offset, longest),
+        eval_dataset=_dataset(encoded["validation"], vocabulary, offset, longest),
         data_collator=_collate,
         compute_metrics=_accuracy,
         preprocess_logits_for_metrics=lambda logits, labels: _logits(logits).argmax(-1),
@@ -219,10 +171,10 @@ def _optimizer(model: T5ForConditionalGeneration, config: T5Config) -> Any:
     return torch.optim.AdamW(groups, lr=config.learning_rate, weight_decay=config.weight_decay)
 
 
-def _dataset(plans: Iterable[Encoded], vocabulary: Vocabulary, offset: int) -> Dataset:
+def _dataset(plans: Iterable[Encoded], vocabulary: Vocabulary, offset: int, longest: int) -> Dataset:
     from datasets import Dataset
 
-    short = [plan for plan in plans if len(plan.tokens) <= MAX_TOKENS]
+    short = [plan for plan in plans if len(plan.tokens) <= longest]
     inputs = [[i + offset for i in inputs_of(plan.values, vocabulary)] for plan in short]
     labels = [[token + offset for token in plan.tokens] for plan in short]
     return Dataset.from_dict({"input_ids": inputs, "labels": labels, "length": [len(ids) for ids in labels]})
@@ -260,21 +212,33 @@ def _accuracy(found: Any) -> dict[str, float]:
 def measure(
     autoencoder: GraphAutoencoder, rows: Mapping[str, Sequence[Row]], encoded: Mapping[str, Sequence[Encoded]], most: int
 ) -> dict[str, Any]:
-    """Held-out figures: hints a plan, and how much the model writes right with none at all."""
-    from handoff.errors import InputError
+    """Held-out figures: hints a plan, what the receiver has with them, and what it has with none at all."""
     from handoff.graph_metrics import compare
 
-    found: list[dict[str, float]] = []
-    hints = tokens = 0
-    for (plan, tools, _), sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
-        needed, _ = autoencoder.hints(sent, tools)
+    alone: list[dict[str, float]] = []
+    whole: list[dict[str, float]] = []
+    hints = tokens = values = 0
+    vocabulary, supervision = autoencoder.vocabulary, autoencoder.supervision
+    for row, sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
+        if len(sent.tokens) > MAX_TOKENS[supervision]:
+            continue
+        needed, written = autoencoder.hints(sent, row.tools)
         hints += len(needed)
         tokens += len(sent.tokens)
+        values += len(sent.values)
+        true = row.plan.to_graph()
+        whole.append(compare(received(written, row, sent, vocabulary, supervision), true))
         try:
-            alone = decode_plan(autoencoder.write(sent.values, tools, []), sent.values, tools, autoencoder.vocabulary).to_graph()
-        except InputError:
-            alone = None
-        found.append(compare(alone, plan.to_graph()))
-    count = len(found)
-    means = {f"alone_{key}": sum(row[key] for row in found) / count for key in found[0]}
-    return {"held_out_plans": count, "hints_a_plan": hints / count, "tokens_a_plan": tokens / count, **means}
+            unaided = autoencoder.write(sent.values, row.tools, [])
+        except CodecError:
+            unaided = []  # it came to where nothing may follow
+        alone.append(compare(received(unaided, row, sent, vocabulary, supervision), true))
+    count = len(alone)
+    return {
+        "held_out_plans": count,
+        "hints_a_plan": hints / count,
+        "tokens_a_plan": tokens / count,
+        "values_a_plan": values / count,
+        **{f"hinted_{key}": sum(found[key] for found in whole) / count for key in whole[0]},
+        **{f"alone_{key}": sum(found[key] for found in alone) / count for key in alone[0]},
+    }

@@ -7,76 +7,42 @@
 The encoder reads what is known of the values (their shapes, and those that are frequent), so an email or an order number already
 says much about the calls. The decoder writes runs of words (`vocabulary`) and can only write what the grammar allows. It never
 writes a value: those are restored from the message.
+
+What it writes is recorded with the model: the graph (`graph_lines`), or in the ablation without graph supervision the prose
+(`prose_lines`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from handoff.delegation import Toolset
 from handoff.errors import CodecError, InputError
 from handoff.files import write_text
-from handoff.models import grammar
+from handoff.models.cursor import END_TOKEN, Cursor, Encoded
+from handoff.models.graph_lines import GraphCursor
 from handoff.models.hints import Hint
-from handoff.models.skeleton import LINE, NEW, Line, Memory, linearise, plan_of
-from handoff.models.skeleton_reader import read_line
+from handoff.models.prose_lines import TextCursor
 from handoff.models.vocabulary import Vocabulary
-from handoff.plan import Plan
 from handoff.scalar import Scalar
 
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
 
+Supervision = Literal["graph", "text"]
+"""What the model learns to rebuild."""
+
 VOCABULARY_FILE = "vocabulary.json"
-END_TOKEN = 0
-"""Pads, starts the decoder, and ends a plan."""
-MAX_TOKENS = 120
-"""A longer plan is sent in compact form."""
+MAX_TOKENS: Mapping[Supervision, int] = {"graph": 120, "text": 320}
+"""A longer plan is not written by the model."""
 CLOSE_CALL = 0.02
 """Where the second choice is as near as this (in logits), the sender hints although the first is right: another machine may
 round differently."""
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A plan as the model sees it."""
-
-    tokens: tuple[int, ...]
-    """What the decoder writes, END_TOKEN last."""
-    values: tuple[Scalar, ...]
-    """What the message carries verbatim, in order."""
-
-
-def encode_plan(plan: Plan, tools: Toolset, vocabulary: Vocabulary) -> Encoded:
-    """Raises CodecError where a plan cannot be written as lines."""
-    lines = linearise(plan, tools, vocabulary.words)
-    tokens = [token for line in lines for token in vocabulary.encode((*line.words, LINE))]
-    return Encoded((*tokens, END_TOKEN), tuple(value for line in lines for value in line.values))
-
-
-def decode_plan(tokens: Sequence[int], values: Sequence[Scalar], tools: Toolset, vocabulary: Vocabulary) -> Plan:
-    """The inverse of `encode_plan`. Raises CodecError where the tokens describe no plan."""
-    memory = Memory()
-    entries = []
-    words: list[str] = []
-    taken = 0
-    for word in (word for token in tokens if token != END_TOKEN for word in vocabulary.phrase(token)):
-        if word != LINE:
-            words.append(word)
-            continue
-        number = words.count(NEW)
-        entries.append(read_line(Line(tuple(words), tuple(values[taken : taken + number])), tools, memory))
-        taken += number
-        words = []
-    if words or taken != len(values):
-        raise CodecError("a line does not end" if words else "the lines take other values than there are")
-    return plan_of(entries)
 
 
 def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
@@ -88,59 +54,7 @@ def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
     return ids or [vocabulary.unknown]
 
 
-class _Cursor:
-    """Which tokens may come next: what the grammar allows, takes no more values than there are, and ends no line that cannot be
-    read (a pointer to nothing, more arguments than the tool has)."""
-
-    def __init__(self, vocabulary: Vocabulary, values: Sequence[Scalar], tools: Toolset) -> None:
-        self.vocabulary, self.values, self.tools = vocabulary, values, tools
-        self.state: grammar.State = ()
-        self.line: tuple[str, ...] = ()
-        self.taken = 0
-        """Values of the lines before."""
-        self.memory = Memory()
-
-    def after(self, token: int) -> grammar.State | None:
-        """The grammar's state after a token, or None where it cannot stand here."""
-        left = len(self.values) - self.taken - self.line.count(NEW)
-        if token == END_TOKEN:
-            return () if not self.state and not left else None
-        phrase = self.vocabulary.phrase(token)
-        if phrase.count(NEW) > left:
-            return None
-        state = grammar.run(self.state or grammar.START, phrase)
-        if state is not None and phrase[-1] == LINE and self._read((*self.line, *phrase[:-1]), self.memory.copy()) is None:
-            return None
-        return state
-
-    def _read(self, words: tuple[str, ...], memory: Memory) -> int | None:
-        """Read a whole line into `memory`; the number of values it takes, or None where it cannot be read."""
-        values = tuple(self.values[self.taken : self.taken + words.count(NEW)])
-        try:
-            read_line(Line(words, values), self.tools, memory)
-        except CodecError:
-            return None
-        return len(values)
-
-    def move(self, token: int) -> None:
-        """Go on by one token that may come next. Raises CodecError where it may not."""
-        state = self.after(token)
-        if state is None:
-            raise CodecError("a token that cannot stand here", found=token)
-        self.state = state
-        if token == END_TOKEN:
-            return
-        self.line += self.vocabulary.phrase(token)
-        if self.line[-1] == LINE:
-            self.taken += self._read(self.line[:-1], self.memory) or 0
-            self.line = ()
-
-    def allowed(self, ranked: Sequence[int]) -> Iterator[int]:
-        """The tokens of `ranked` that may come next, in that order."""
-        return (token for token in ranked if self.after(token) is not None)
-
-
-Pick = Callable[[int, "_Cursor", Any], int]
+Pick = Callable[[int, Cursor, Any], int]
 """(place, cursor, logits) -> the token to write."""
 
 
@@ -151,6 +65,7 @@ class GraphAutoencoder:
         self.model, self.vocabulary = model, vocabulary
         model.train(False)
         self.offset = int(getattr(model.config, "token_offset", 0))
+        self.supervision: Supervision = getattr(model.config, "supervision", "graph")
 
     @classmethod
     def load(cls, folder: Path) -> GraphAutoencoder:
@@ -181,7 +96,7 @@ class GraphAutoencoder:
         """
         found: list[Hint] = []
 
-        def pick(place: int, cursor: _Cursor, logits: Any) -> int:
+        def pick(place: int, cursor: Cursor, logits: Any) -> int:
             ranked = _rank(logits)
             true = plan.tokens[place] if place < len(plan.tokens) else None
             best = _first(cursor.allowed(ranked))
@@ -199,7 +114,7 @@ class GraphAutoencoder:
         """What the model writes with these hints. Raises CodecError where a hint has no such choice."""
         ranks = dict(hints)
 
-        def pick(place: int, cursor: _Cursor, logits: Any) -> int:
+        def pick(place: int, cursor: Cursor, logits: Any) -> int:
             rank = ranks.get(place, 0)
             for number, token in enumerate(cursor.allowed(_rank(logits))):
                 if number == rank:
@@ -208,16 +123,21 @@ class GraphAutoencoder:
 
         return self._write(values, tools, pick)
 
+    def _cursor(self, values: Sequence[Scalar], tools: Toolset) -> Cursor:
+        if self.supervision == "text":
+            return TextCursor(self.vocabulary, values)
+        return GraphCursor(self.vocabulary, values, tools)
+
     def _write(self, values: Sequence[Scalar], tools: Toolset, pick: Pick) -> list[int]:
         import torch
 
-        cursor = _Cursor(self.vocabulary, values, tools)
+        cursor = self._cursor(values, tools)
         written: list[int] = []
         with torch.inference_mode():
             ids = torch.tensor([[i + self.offset for i in inputs_of(values, self.vocabulary)]])
             memory = self.model.encoder(input_ids=ids)
             token, cache = END_TOKEN, None
-            for place in range(MAX_TOKENS):
+            for place in range(MAX_TOKENS[self.supervision]):
                 start = self.model.config.decoder_start_token_id if place == 0 else token + self.offset
                 out = self.model(encoder_outputs=memory, decoder_input_ids=torch.tensor([[start]]), use_cache=True, cache=cache)
                 cache = out.cache
@@ -242,6 +162,6 @@ def _first(tokens: Iterator[int]) -> int:
     return found
 
 
-def _is_close(logits: Any, ranked: Sequence[int], cursor: _Cursor) -> bool:
+def _is_close(logits: Any, ranked: Sequence[int], cursor: Cursor) -> bool:
     nearest = list(islice(cursor.allowed(ranked), 2))
     return len(nearest) == 2 and bool(logits[nearest[0]] - logits[nearest[1]] < CLOSE_CALL)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -151,10 +151,15 @@ def build_vocabulary(
     structure = {w for w, n in counts.items() if n >= min_plans and (w[0] == "@" or not re.search(r"\d", w))} | schema_words
     scalars = scalar_words(seen, max(2, round(min_share * len(plans))), max_categories)
     known = sorted(structure) + sorted(scalars)
+    return with_features((*MARKS, *known), values, min_plans)
+
+
+def with_features(words: Sequence[str], values: Counter[Scalar], min_plans: int) -> Vocabulary:
+    """A vocabulary of single words, with the shapes and the frequent ones of the values (value -> plans that have it)."""
     shapes = Counter(shape(value) for value in values.elements())
     texts = Counter(_text(value) for value in values.elements() if not re.search(r"[\d@]", str(value)))
     return Vocabulary(
-        tuple((word,) for word in (*MARKS, *known)),
+        tuple((word,) for word in words),
         tuple(sorted(text for text, number in shapes.items() if number >= 2)),
         tuple(sorted(text for text, number in texts.items() if number >= min_plans and len(text) <= 40)),
     )
@@ -196,12 +201,12 @@ def _may_be_word(value: Scalar) -> bool:
     return value is None or isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= 9)
 
 
-def add_phrases(vocabulary: Vocabulary, lines: Iterable[Line], merges: int) -> Vocabulary:
+def add_phrases(vocabulary: Vocabulary, lines: Iterable[Line], merges: int, ends: Collection[str] = (NEW, LINE)) -> Vocabulary:
     """Join the most frequent pair of neighbours into a phrase, up to `merges` times (byte-pair encoding over words).
 
-    A phrase ends at a <new> slot, so that each token takes one value at most.
+    A phrase ends at a word of `ends`: at a <new> slot, so that each token takes one value at most.
     """
-    chunks = _Chunks(chunk for line in lines for chunk in _cut(line))
+    chunks = _Chunks(chunk for line in lines for chunk in _cut(line, ends))
     phrases = list(vocabulary.phrases)
     for _ in range(merges):
         pair = chunks.best()
@@ -212,11 +217,11 @@ def add_phrases(vocabulary: Vocabulary, lines: Iterable[Line], merges: int) -> V
     return Vocabulary(tuple(dict.fromkeys(phrases)), vocabulary.shapes, vocabulary.values)
 
 
-def _cut(line: Line) -> Iterable[tuple[Phrase, ...]]:
+def _cut(line: Line, ends: Collection[str]) -> Iterable[tuple[Phrase, ...]]:
     chunk: list[Phrase] = []
     for word in (*line.words, LINE):
         chunk.append((word,))
-        if word in (NEW, LINE):
+        if word in ends:
             yield tuple(chunk)
             chunk = []
 
@@ -257,4 +262,6 @@ class _Chunks:
     def _count_out(self, chunk: tuple[Phrase, ...], number: int) -> None:
         for pair in pairwise(chunk):
             self.pairs[pair] -= number
+            if self.pairs[pair] <= 0:
+                del self.pairs[pair]
             self.where.get(pair, set()).discard(chunk)

@@ -6,6 +6,9 @@
 Sender and receiver hold the same model. With all the hints it needs, the graph arrives whole whatever the model; a better model
 needs fewer. With `hints: 0`, or any other limit, the model goes on alone after the last hint. What the model cannot write at
 all (a plan too long) crosses in compact form, behind a `!`.
+
+A model that was trained without graph supervision (`supervision: text`) writes the prose instead, and all of this holds for it;
+what it cannot write crosses as prose.
 """
 
 from __future__ import annotations
@@ -15,18 +18,16 @@ from typing import Any, ClassVar
 
 import orjson
 
-from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
-from handoff.graph import validate
-from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder, decode_plan, encode_plan
+from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder
 from handoff.models.hints import check_sum, read_hints, write_hints
 from handoff.models.locate import find_run
-from handoff.plan import Plan
 from handoff.protocols.base import Reading
+from handoff.protocols.t5_content import CONTENTS
 from handoff.scalar import WORD_STOPS, Scalar, format_scalar, scan_scalar
 
-COMPACT_MARK = "!"
+PLAIN_MARK = "!"
 MAX_VALUES = 500
 MAX_TEXT = 20_000
 
@@ -40,60 +41,50 @@ class T5:
         self.folder = find_run(run)
         self.most = hints
         self.autoencoder = GraphAutoencoder.load(self.folder / "model")
-        self.compact = load_codec("compact")
-        self._sent: dict[str, str] = {}
+        self.content = CONTENTS[self.autoencoder.supervision](self.autoencoder.vocabulary)
+        self._sent: dict[tuple[str, ...], str] = {}
 
     def instructions(self, tools: Toolset) -> str:
-        """The executor reads the compact form that the model's graph is written out as."""
-        return self.compact.instructions(tools)
+        """For what the executor reads: the compact form that the model's graph is written out as, or prose."""
+        return self.content.instructions(tools)
 
     def encode(self, delegation: Delegation, seed: int) -> str:
-        """The same text for every seed: a delegation is written once."""
-        key = f"{delegation.plan.dumps()} {' '.join(delegation.tools)}"
+        """The same text for every seed, but where the model writes prose: `seed` chooses the phrasing that it writes."""
+        plain = self.content.plain(delegation, seed)
+        key = (plain, *delegation.tools)
         if key not in self._sent:
-            self._sent[key] = self._write(delegation)
+            self._sent[key] = self._write(delegation, plain)
         return self._sent[key]
 
-    def _write(self, delegation: Delegation) -> str:
-        plan = Plan.from_graph(delegation.plan)[0]
-        if not plan.to_graph().same_as(delegation.plan):
-            return self._in_compact_form(delegation)
-        sent = encode_plan(plan, delegation.tools, self.autoencoder.vocabulary)
-        if len(sent.tokens) > MAX_TOKENS or len(sent.values) > MAX_VALUES:
-            return self._in_compact_form(delegation)
+    def _write(self, delegation: Delegation, plain: str) -> str:
+        whole = f"{PLAIN_MARK}\n{plain}"
+        sent = self.content.encode(delegation, plain)
+        if sent is None or len(sent.tokens) > MAX_TOKENS[self.autoencoder.supervision] or len(sent.values) > MAX_VALUES:
+            return whole
         hints, written = self.autoencoder.hints(sent, delegation.tools, self.most)
         text = f"{write_hints(hints, written)}\n{write_values(sent.values)}"
-        if self.most is None and not self._arrives(text, delegation):
-            return self._in_compact_form(delegation)
-        return text
+        return whole if self.most is None and not self._arrives(text, delegation, plain) else text
 
-    def _in_compact_form(self, delegation: Delegation) -> str:
-        return f"{COMPACT_MARK}\n{self.compact.encode(delegation.plan, delegation.tools)}"
-
-    def _arrives(self, text: str, delegation: Delegation) -> bool:
+    def _arrives(self, text: str, delegation: Delegation, plain: str) -> bool:
         """The sender reads its own message before it sends it."""
         try:
-            graph = self.decode(text, delegation.tools).graph
+            return self.content.is_same(self.decode(text, delegation.tools), delegation, plain)
         except (CodecError, GraphError):
             return False
-        return graph is not None and graph.same_as(delegation.plan)
 
     def decode(self, text: str, tools: Toolset) -> Reading:
         """Raises CodecError (not such a text, another model) or GraphError (the model wrote no valid graph)."""
         if len(text) > MAX_TEXT:
             raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_TEXT} characters")
         first, _, rest = text.partition("\n")
-        if first == COMPACT_MARK:
-            graph = self.compact.decode(rest, tools)
-            return Reading(rest, Plan.from_graph(graph)[0], graph)
+        if first == PLAIN_MARK:
+            return self.content.read_plain(rest, tools)
         hints, expected = read_hints(first)
         values = read_values(rest)
         written = self.autoencoder.write(values, tools, hints)
         if check_sum(written) != expected:
             raise CodecError("the check sum differs: the text is damaged, or the sender has another model")
-        plan = decode_plan(written, values, tools, self.autoencoder.vocabulary)
-        graph = validate(plan.to_graph())
-        return Reading(self.compact.encode(graph, tools), plan, graph)
+        return self.content.read(written, values, tools)
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the model behind the protocol."""

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from handoff.delegation import Delegation
 from handoff.errors import CodecError, ConfigError, GraphError, InputError
 from handoff.graph import Graph
-from handoff.models.autoencoder import GraphAutoencoder, decode_plan, encode_plan
+from handoff.models.autoencoder import GraphAutoencoder
+from handoff.models.graph_lines import decode_plan, encode_plan
 from handoff.models.hints import Hint, check_sum, code_words, read_hints, write_hints
 from handoff.models.locate import find_run
 from handoff.models.skeleton import MARKS
