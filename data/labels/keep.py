@@ -1,0 +1,161 @@
+"""Keep-labels: which pieces of a prose plan the graph needs.
+
+A piece is needed if the documented reader (`handoff.protocols.reader`) reads less of the gold plan without it, or if it says a
+condition of the plan, which that reader does not read. They are found by greedy deletion: whole paragraphs, then runs of a
+clause's pieces, halved until single pieces are left; what lowers the agreement comes back. The prose of one writer repeats the
+same clauses with other values, so the pieces that one clause needed are tried first for the next one of the same form.
+
+The labels without the graph (`keyword_labels`) are the ablation: the pieces of the greatest idf.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from handoff.delegation import Toolset
+from handoff.mentions import clauses
+from handoff.pieces import Span, join_pieces, split_pieces
+from handoff.plan import Plan
+from handoff.protocols.reader import read_text
+from handoff.protocols.wording import ORDINALS
+from handoff.reference import to_json
+from handoff.scalar import dumps
+
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_VALUE = re.compile(rf'["`“].*["`”]|{"|".join(ORDINALS)}|.*\d.*|[A-Z].*')
+_REACH = 2
+"""Neighbours on each side that make a piece's surroundings."""
+
+
+@dataclass
+class KeepLabeller:
+    """Labels the texts of one corpus. It remembers what it has seen, so the order of the texts is a part of the result."""
+
+    seen: dict[tuple[str, ...], Counter[bool]] = field(default_factory=dict)
+    """How often a piece with these surroundings was kept, and how often not."""
+
+    def label(self, text: str, plan: Plan, tools: Toolset) -> list[bool]:
+        """For each piece of the text (`split_pieces`): does the graph need it?"""
+        search = _Search(text, plan, tools)
+        start = 0
+        for end in [*(m.end() for m in _PARAGRAPH.finditer(text)), len(text)]:
+            search.drop(search.within(start, end))
+            start = end
+        for start, end in clauses(text):
+            own = [place for place in search.within(start, end) if search.kept[place]]
+            if own:
+                self._clause(search, own)
+        return search.kept
+
+    def _clause(self, search: _Search, own: list[int]) -> None:
+        """Try what was right for the same words elsewhere; search where that loses something, and where nothing is known."""
+        forms = ["", "", *(_form(search.spelled(place)) for place in own), "", ""]
+        around = [tuple(forms[number : number + 2 * _REACH + 1]) for number in range(len(own))]
+        counts = [self.seen.setdefault(context, Counter()) for context in around]
+        unneeded = [place for place, count in zip(own, counts, strict=True) if count[False] > count[True]]
+        unknown = [place for place, count in zip(own, counts, strict=True) if not count]
+        search.thin(unneeded)
+        search.thin(unknown)
+        for place, count in zip(own, counts, strict=True):
+            count[search.kept[place]] += 1
+
+
+def _form(piece: str) -> str:
+    """A piece without its value: what is quoted, has a digit, a capital or counts is the same everywhere."""
+    return "0" if _VALUE.fullmatch(piece) else piece
+
+
+class _Search:
+    """One text whose pieces are dropped while the agreement holds."""
+
+    def __init__(self, text: str, plan: Plan, tools: Toolset) -> None:
+        self.text, self.tools = text, tools
+        self.pieces = split_pieces(text)
+        self.kept = [True] * len(self.pieces)
+        self.wanted = _said(plan)
+        self.conditions = Counter(
+            (str(guard.that.path[-1]), guard.equals if isinstance(guard.equals, str) else dumps(guard.equals))
+            for step in plan.steps
+            for guard in step.guards
+            if guard.that.path
+        )
+        self.patterns = {condition: _condition(*condition) for condition in self.conditions}
+        self.best = self.agreement()
+
+    def spelled(self, place: int) -> str:
+        start, end = self.pieces[place]
+        return self.text[start:end]
+
+    def within(self, start: int, end: int) -> list[int]:
+        return [place for place, (begin, _) in enumerate(self.pieces) if start <= begin < end]
+
+    def drop(self, places: Sequence[int]) -> bool:
+        """Drop pieces, if no agreement is lost."""
+        before = [self.kept[place] for place in places]
+        if not any(before):
+            return True
+        for place in places:
+            self.kept[place] = False
+        found = self.agreement()
+        if found >= self.best:
+            self.best = found
+            return True
+        for place, keep in zip(places, before, strict=True):
+            self.kept[place] = keep
+        return False
+
+    def thin(self, places: Sequence[int]) -> None:
+        """Drop what can be dropped of a run, larger parts first."""
+        if self.drop(places) or len(places) == 1:
+            return  # an empty run is dropped at once
+        middle = len(places) // 2
+        self.thin(places[:middle])
+        self.thin(places[middle:])
+
+    def agreement(self) -> int:
+        """What the reader finds of the plan, less what it finds that is not in it, with the conditions that are said."""
+        text = join_pieces(self.text, (span for span, keep in zip(self.pieces, self.kept, strict=True) if keep))
+        found = _said(read_text(text, self.tools))
+        right = (found & self.wanted).total()
+        said = sum(min(count, len(self.patterns[c].findall(text))) for c, count in self.conditions.items())
+        return 2 * right - found.total() + said
+
+
+def _said(plan: Plan) -> Counter[tuple[str, str, str]]:
+    """The calls of a plan and their arguments, as things to count."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for step in plan.steps:
+        found[step.name, "", ""] += 1
+        found.update((step.name, name, dumps_value(value)) for name, value in step.arguments.items())
+    return found
+
+
+def dumps_value(value: Any) -> str:
+    """A value of a plan, references included, as one text."""
+    return repr(to_json(value))
+
+
+def _condition(key: str, value: str) -> re.Pattern[str]:
+    words = r"[\s_]".join(map(re.escape, key.split("_")))
+    return re.compile(rf"\b{words}\b[^\n]{{0,60}}?(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE)
+
+
+def keyword_labels(text: str, idf: Mapping[str, float], unseen: float, count: int) -> list[bool]:
+    """The `count` pieces of the greatest idf, the first ones among equals; a term the table has not seen weighs `unseen`."""
+    pieces = split_pieces(text)
+    weights = [_weight(text, span, idf, unseen) for span in pieces]
+    ranked = sorted(range(len(pieces)), key=lambda place: (-weights[place], place))
+    chosen = set(ranked[:count])
+    return [place in chosen for place in range(len(pieces))]
+
+
+def _weight(text: str, span: Span, idf: Mapping[str, float], unseen: float) -> float:
+    piece = text[span[0] : span[1]]
+    if not any(character.isalnum() for character in piece):
+        return 0.0
+    bare = piece.strip('"`“”.:)')
+    return idf.get(bare, idf.get(bare.lower(), unseen))
