@@ -32,6 +32,12 @@ STAGES: dict[str, Stage] = {
     "show": Stage("data.show", "Show one trajectory or graph: terminal, HTML or SVG.", "input"),
     "corpus": Stage("data.corpus", "Turn graphs into a Hugging Face dataset, split by task.", "inputs", True),
     "train t5": Stage("training.t5", "Train the T5 graph autoencoder."),
+    "train sft": Stage("training.sft", "Teach a decoder model to write graphs, by the gold ones."),
+    "train grpo": Stage("training.grpo", "Train a graph writer on by GRPO, rewarded by what its graphs preserve."),
+    "train lingua": Stage("training.lingua", "Train the token classifier for LLMLingua-2."),
+    "train predictor": Stage("training.predictor", "Collect the plan prototypes that a predictive delta corrects."),
+    "train tfidf": Stage("training.tfidf", "Fit the word weights of TF-IDF, and choose how many words to keep."),
+    "route": Stage("data.route", "Decide between graph and prose: one task, or every plan of a file.", "task"),
     "eval": Stage("eval.suite", "Run protocols x tasks x seeds to trial records."),
     "report": Stage("eval.report.run", "Build the report (HTML, Markdown, JSON) from trials.", "run"),
 }

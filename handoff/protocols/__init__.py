@@ -17,6 +17,9 @@ PROTOCOLS: dict[str, str] = {
     "compact": "handoff.protocols.graph:Compact",
     "routed": "handoff.protocols.routed:Routed",
     "tfidf": "handoff.protocols.tfidf:TfIdf",
+    "lingua": "handoff.protocols.lingua:LinguaProse",
+    "hybrid": "handoff.protocols.hybrid:Hybrid",
+    "rl": "handoff.protocols.rl:Rl",
     "t5": "handoff.protocols.t5:T5",
     "delta": "handoff.protocols.delta:Delta",
 }
