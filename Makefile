@@ -31,6 +31,8 @@ quickstart: setup
 	$(HANDOFF) label --config configs/label/synth.yaml
 	$(HANDOFF) corpus --config configs/corpus/quickstart.yaml
 	$(HANDOFF) train t5 --config configs/t5/tiny.yaml
+	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml
+	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml
 	$(HANDOFF) eval --config configs/eval/quickstart.yaml
 	$(HANDOFF) report --config configs/report/quickstart.yaml
 
@@ -42,8 +44,10 @@ smoke: setup
 	$(HANDOFF) label --config configs/label/synth.yaml --input $(SMOKE)/synth.jsonl --out $(SMOKE)/synth_graphs.jsonl
 	$(HANDOFF) corpus --inputs '[$(SMOKE)/graphs.jsonl, $(SMOKE)/synth_graphs.jsonl]' --out $(SMOKE)/corpus
 	$(HANDOFF) train t5 --config configs/t5/tiny.yaml --corpus $(SMOKE)/corpus --steps 40 --eval_steps 20 --run $(SMOKE)/t5
+	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml --corpus $(SMOKE)/corpus --run $(SMOKE)/predictor
+	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml --corpus $(SMOKE)/corpus --tasks 6 --run $(SMOKE)/tfidf
 	$(HANDOFF) eval --config configs/eval/quickstart.yaml --graphs $(SMOKE)/graphs.jsonl --limit 6 --seeds '[0]' --run $(SMOKE)/eval \
-	  --protocols '[{name: nl}, {name: ngh}, {name: compact}, {name: t5, options: {run: $(SMOKE)/t5}}, {name: tfidf, options: {table: $(SMOKE)/corpus/tfidf.json}}]'
+	  --protocols '[{name: nl}, {name: ngh}, {name: compact}, {name: t5, options: {run: $(SMOKE)/t5}}, {name: delta, options: {run: $(SMOKE)/predictor}}, {name: tfidf, options: {run: $(SMOKE)/tfidf}}]'
 	$(HANDOFF) report $(SMOKE)/eval
 
 test: setup

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean, median, quantiles
@@ -26,16 +25,17 @@ from handoff.codec import load_codec
 from handoff.console import say, table
 from handoff.delegation import Delegation, Toolset
 from handoff.facts import recall
-from handoff.files import write_text
 from handoff.graph_metrics import compare
 from handoff.plan import Plan
 from handoff.protocols import load_protocol
 from handoff.protocols.prose import Prose, brief
 from handoff.protocols.reader import read_text
-from handoff.protocols.tfidf import TfIdf, fit
+from handoff.protocols.tfidf import Keywords, fit
 from handoff.tokens import count_tokens
 
 WHO_AND_WHEN = Path(__file__).resolve().parents[2] / "shared" / "data" / "handoffs" / "who_and_when_handcrafted_20.json.gz"
+KEEP = 0.5
+"""Share of the words that TF-IDF keeps here."""
 PUBLISHED = 730
 """Tokens of prose a delegation on tau-bench retail, as the source paper reports them."""
 PLAN_BEGINS = "Here is the plan to follow as best as possible:"
@@ -90,10 +90,8 @@ def lengths(delegations: Sequence[Delegation], seeds: int, real: dict[str, list[
 def fidelity(delegations: Sequence[Delegation], seeds: int) -> None:
     """What survives in each text, and what the simple reader makes of it."""
     prose = Prose()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tfidf.json"
-        write_text(path, json.dumps(fit(prose.encode(delegation, 0) for delegation in delegations)))
-        writers = {"prose": prose.encode, "tfidf": TfIdf(path).encode}
+    keywords = Keywords(fit(prose.encode(delegation, 0) for delegation in delegations), KEEP)
+    writers = {"prose": prose.encode, "tfidf": lambda delegation, seed: " ".join(keywords.of(prose.encode(delegation, seed)))}
     writers |= {name: load_protocol(name).encode for name in ("ngh-bare", "compact")}
     rows = []
     for name, encode in writers.items():

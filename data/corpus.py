@@ -1,4 +1,4 @@
-"""`handoff corpus`: labelled graphs to a Hugging Face dataset on disk, split by task, with a card and the TF-IDF table."""
+"""`handoff corpus`: labelled graphs to a Hugging Face dataset on disk, split by task, with a card."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import Field
@@ -18,17 +18,17 @@ from data.labelled import LabelledGraph, read_graphs
 from handoff.codec import CODECS, load_codec
 from handoff.config import Config
 from handoff.console import say, table, track
-from handoff.delegation import Toolset
+from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError, OutputError
 from handoff.files import sha256_file, sha256_json, write_text
+from handoff.graph import Graph
+from handoff.plan import Plan
 from handoff.protocols.prose import Prose
-from handoff.protocols.tfidf import fit
 from handoff.tokens import count_tokens
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 TOOLS_FILE = "tools.json"
-TFIDF_FILE = "tfidf.json"
 CARD_FILE = "README.md"
 MANIFEST_FILE = "manifest.json"
 
@@ -87,6 +87,42 @@ def build(config: CorpusConfig) -> tuple[list[dict[str, Any]], Counter[str]]:
     rows, repeated = _drop_repeats(rows)
     dropped["the same plan as another record, kept once (the held-out one first)"] += repeated
     return rows, +dropped
+
+
+class CorpusRow(NamedTuple):
+    """One delegation of a corpus on disk."""
+
+    source: str
+    domain: str
+    delegation: Delegation
+    """Its id is the task's."""
+    prose: str
+
+    @property
+    def plan(self) -> Plan:
+        return Plan.from_graph(self.delegation.plan)[0]
+
+    @property
+    def tools(self) -> Toolset:
+        return self.delegation.tools
+
+
+def read_corpus(folder: Path) -> dict[Split, list[CorpusRow]]:
+    """The rows of a corpus that `run` wrote. Raises InputError where the folder holds none."""
+    from datasets import load_from_disk
+
+    try:
+        toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((folder / TOOLS_FILE).read_bytes()).items()}
+        dataset = load_from_disk(str(folder))
+    except OSError as error:
+        raise InputError("holds no corpus: run `handoff corpus` first", file=folder) from error
+
+    def row(record: Mapping[str, Any]) -> CorpusRow:
+        graph = Graph.loads(record["graph"])
+        delegation = Delegation(record["task_id"], record["task"], toolsets[record["domain"]], graph, prose=record["prose"])
+        return CorpusRow(record["source"], record["domain"], delegation, record["prose"])
+
+    return {split: [row(record) for record in dataset[split]] for split in SPLITS}
 
 
 def assign(record: LabelledGraph, held_out: set[str], validation: float) -> Split:
@@ -169,8 +205,6 @@ def _write_companions(folder: Path, config: CorpusConfig, rows: list[dict[str, A
     domains = sorted({row["domain"] for row in rows})
     tools = {domain: list(load_environment(f"tau2-{domain}").tools) for domain in domains}
     write_text(folder / TOOLS_FILE, orjson.dumps(tools, option=orjson.OPT_INDENT_2).decode() + "\n")
-    training_prose = [row["prose"] for row in rows if row["split"] == "train"]
-    write_text(folder / TFIDF_FILE, orjson.dumps(fit(training_prose), option=orjson.OPT_SORT_KEYS).decode() + "\n")
     write_text(folder / CARD_FILE, card(rows, dropped))
     content = {
         "stage": "corpus",
@@ -195,8 +229,8 @@ def card(rows: list[dict[str, Any]], dropped: Counter[str]) -> str:
         "# Corpus of labelled delegations",
         "",
         "One row a delegation: the task in its author's words, the plan as prose, as a typed graph (`graph`, minified JSON) and",
-        "in compact form (`compact`). `tools.json` holds the tool schemas of each domain, `tfidf.json` the word weights of the",
-        "training prose. The prose is written from the graph by seeded templates, not by a person or a model.",
+        "in compact form (`compact`). `tools.json` holds the tool schemas of each domain. The prose is written from the graph by",
+        "seeded templates, not by a person or a model.",
         "",
         "| split | source | domain | delegations | prose tokens (mean) | compact tokens (mean) |",
         "|---|---|---|---|---|---|",

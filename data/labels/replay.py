@@ -31,6 +31,16 @@ def run_plan(environment: Environment, task_id: str, plan: Plan) -> Replay:
     return Replay(environment.state_hash(), environment.score(task_id, execution.report), execution)
 
 
+def reaches_gold(environment: Environment, task_id: str, gold: Replay, plan: Plan) -> bool:
+    """Executable fidelity: whether a plan leaves the state that the gold plan left, and tells all that it told.
+
+    `gold` is what `run_plan` says of the gold plan in this environment. A plan that only looks things up is reached by any
+    other that changes nothing, as the benchmark's own scorer has it.
+    """
+    done = run_plan(environment, task_id, plan)
+    return done.state == gold.state and set(gold.execution.report) <= set(done.execution.report)
+
+
 def run_recorded(environment: Environment, trajectory: Trajectory) -> tuple[str, bool]:
     """Repeat the recorded calls with their recorded arguments: the final state, and whether every answer was the recorded one."""
     environment.reset(trajectory.task.id)

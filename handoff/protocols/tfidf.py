@@ -1,11 +1,11 @@
-"""TF-IDF: the top-weighted words of the prose plan, in their order. No model; one small table of document frequencies."""
+"""TF-IDF: the top-weighted words of the prose plan, in their order. No network; one small table of word weights."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,10 +15,12 @@ from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError, InputError
 from handoff.files import sha256_json
 from handoff.identifiers import is_identifier
+from handoff.models.locate import find_run
 from handoff.protocols.base import Reading
 from handoff.protocols.prose import Prose
 from handoff.protocols.reader import read_text
 
+TABLE_FILE = "table.json"
 _PIECE = re.compile(r"[^\s\"`“”()\[\]{}<>]+")
 _OUTER = ".,;:!?'*"
 _WORD = re.compile(r"\w[\w’'-]*")
@@ -39,7 +41,7 @@ def term(word: str) -> str:
 
 
 def fit(texts: Iterable[str]) -> dict[str, Any]:
-    """The table of a collection: `{documents, idf: {term: weight}, hash}`.
+    """The word weights of a collection: `{documents, idf: {term: weight}}`.
 
     idf(t) = ln((1 + n) / (1 + df(t))) + 1, where n counts the texts and df those that hold t: the smooth form that
     scikit-learn documents for TfidfTransformer (user guide, "Tf-idf term weighting").
@@ -49,8 +51,13 @@ def fit(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         count += 1
         frequency.update({term(word) for word in words(text)})
-    idf = {name: _smooth(count, frequency[name]) for name in sorted(frequency)}
-    return {"documents": count, "idf": idf, "hash": sha256_json([count, idf])}
+    return {"documents": count, "idf": {name: _smooth(count, frequency[name]) for name in sorted(frequency)}}
+
+
+def seal(weights: Mapping[str, Any], keep: float) -> dict[str, Any]:
+    """The table of a run: the weights, the share of the words to keep, and a hash of both."""
+    content = {**weights, "keep": keep}
+    return {**content, "hash": sha256_json(content)}
 
 
 def _smooth(documents: int, frequency: int) -> float:
@@ -62,36 +69,50 @@ def load_table(path: Path) -> dict[str, Any]:
     try:
         table = orjson.loads(path.read_bytes())
     except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}; `handoff corpus` writes it", file=path) from error
+        raise InputError(f"cannot read: {error.strerror or error}; `handoff train tfidf` writes it", file=path) from error
     except orjson.JSONDecodeError as error:
         raise InputError(f"not valid JSON ({error})", file=path) from error
-    if not isinstance(table, dict) or set(table) != {"documents", "idf", "hash"}:
-        raise InputError("not an idf table", file=path, found=table, allowed="documents, idf, hash")
-    if table["hash"] != sha256_json([table["documents"], table["idf"]]):
-        raise InputError("the table does not match its hash: write it again with `handoff corpus`", file=path, field="hash")
+    if not isinstance(table, dict) or set(table) != {"documents", "idf", "keep", "hash"}:
+        raise InputError("not an idf table", file=path, found=table, allowed="documents, idf, keep, hash")
+    if table != seal({"documents": table["documents"], "idf": table["idf"]}, table["keep"]):
+        raise InputError("the table does not match its hash: write it again with `handoff train tfidf`", file=path, field="hash")
     return table
 
 
-class TfIdf:
-    """Keywords of the prose plan.
+class Keywords:
+    """The words of a text that weigh most.
 
     Each occurrence of a word weighs its idf: tf is taken as 0 or 1 (scikit-learn's `binary`), because with counts `the`
     outweighs every identifier of a long plan. The share `keep` of all occurrences stays: those of the greatest weight, and
     among equals the first.
     """
 
-    name: ClassVar[str] = "tfidf"
-
-    def __init__(self, table: str | Path | None = None, keep: float = 0.5) -> None:
-        """Raises ConfigError without a table or with a share outside of (0, 1], InputError where the table cannot be used."""
-        if table is None:
-            raise ConfigError("tfidf needs an idf table: run `handoff corpus` and name the table it wrote", field="table")
+    def __init__(self, weights: Mapping[str, Any], keep: float) -> None:
+        """`weights` as `fit` makes them. Raises ConfigError where the share is outside of (0, 1]."""
         if not 0 < keep <= 1:
             raise ConfigError("a share of the words", field="keep", found=keep, allowed="above 0, up to 1")
-        loaded = load_table(Path(table))
         self.keep = keep
-        self._idf: dict[str, float] = loaded["idf"]
-        self._unseen = _smooth(loaded["documents"], 0)
+        self._idf: Mapping[str, float] = weights["idf"]
+        self._unseen = _smooth(weights["documents"], 0)
+
+    def of(self, text: str) -> list[str]:
+        """The words that stay, in their order."""
+        found = words(text)
+        weights = [self._idf.get(term(word), self._unseen) for word in found]
+        ranked = sorted(range(len(found)), key=lambda place: (-weights[place], place))
+        return [found[place] for place in sorted(ranked[: math.ceil(self.keep * len(found))])]
+
+
+class TfIdf:
+    """Keywords of the prose plan; the share of the words that stays was chosen on the training tasks."""
+
+    name: ClassVar[str] = "tfidf"
+
+    def __init__(self, run: str | Path, keep: float | None = None) -> None:
+        """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
+        self.folder = find_run(run)
+        table = load_table(self.folder / "model" / TABLE_FILE)
+        self.keywords = Keywords(table, table["keep"] if keep is None else keep)
         self._prose = Prose()
 
     def instructions(self, tools: Toolset) -> str:
@@ -99,14 +120,7 @@ class TfIdf:
 
     def encode(self, delegation: Delegation, seed: int) -> str:
         """The keywords, separated by spaces. `seed` chooses the phrasing of the prose."""
-        return " ".join(self.keywords(self._prose.encode(delegation, seed)))
-
-    def keywords(self, text: str) -> list[str]:
-        """The words of a text that stay."""
-        found = words(text)
-        weights = [self._idf.get(term(word), self._unseen) for word in found]
-        ranked = sorted(range(len(found)), key=lambda place: (-weights[place], place))
-        return [found[place] for place in sorted(ranked[: math.ceil(self.keep * len(found))])]
+        return " ".join(self.keywords.of(self._prose.encode(delegation, seed)))
 
     def decode(self, text: str, tools: Toolset) -> Reading:
         return Reading(text, read_text(text, tools))

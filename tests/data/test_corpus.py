@@ -17,7 +17,6 @@ from handoff.delegation import Toolset
 from handoff.errors import InputError, OutputError
 from handoff.graph import Graph
 from handoff.plan import Plan, Step
-from handoff.protocols.tfidf import load_table
 
 
 def graph(number: int) -> Graph:
@@ -70,7 +69,6 @@ def test_every_text_form_holds_the_same_graph_and_the_card_counts(config: Corpus
     assert "| test | gold | retail | 3 |" in card
     assert "left out: 1 (no tool schemas for the domain 'shop')" in card
     assert "left out: 1 (the same plan as another record" in card
-    assert load_table(config.out / "tfidf.json")
 
 
 def test_the_same_input_gives_the_same_corpus(config: CorpusConfig, tmp_path: Path) -> None:

@@ -15,17 +15,17 @@ from handoff.errors import ConfigError, InputError
 from handoff.identifiers import find_identifiers
 from handoff.protocols import load_protocol
 from handoff.protocols.prose import Prose
-from handoff.protocols.tfidf import TfIdf, fit, load_table, term, words
+from handoff.protocols.tfidf import TABLE_FILE, Keywords, fit, load_table, seal, term, words
 
 DELEGATION = Delegation("retail-1", "You want a lamp.", SHOP, EXCHANGE.to_graph())
 TEXTS = [Prose().encode(DELEGATION, seed) for seed in range(8)]
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
-    path = tmp_path / "tfidf.json"
-    path.write_bytes(orjson.dumps(fit(TEXTS)))
-    return path
+def run_folder(tmp_path: Path) -> Path:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / TABLE_FILE).write_bytes(orjson.dumps(seal(fit(TEXTS), 0.4)))
+    return tmp_path
 
 
 def terms(text: str) -> list[str]:
@@ -38,12 +38,12 @@ def test_idf_equals_scikit_learns() -> None:
     assert fit(TEXTS)["idf"] == pytest.approx({name: theirs.idf_[place] for name, place in theirs.vocabulary_.items()})
 
 
-def test_weights_rank_as_scikit_learns(table: Path) -> None:
+def test_weights_rank_as_scikit_learns() -> None:
     sklearn = pytest.importorskip("sklearn.feature_extraction.text")
     theirs = sklearn.TfidfVectorizer(tokenizer=terms, lowercase=False, token_pattern=None, binary=True).fit(TEXTS)
     row = theirs.transform(TEXTS[:1])
     weight = {name: row[0, place] for name, place in theirs.vocabulary_.items()}
-    kept, every = set(terms(" ".join(TfIdf(table, 0.5).keywords(TEXTS[0])))), set(terms(TEXTS[0]))
+    kept, every = set(terms(" ".join(Keywords(fit(TEXTS), 0.5).of(TEXTS[0])))), set(terms(TEXTS[0]))
     assert min(weight[name] for name in kept) >= max(weight[name] for name in every - kept) - 1e-9
 
 
@@ -70,8 +70,8 @@ def test_any_texts_can_be_fitted(texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("keep", [0.1, 0.5, 1.0])
-def test_the_share_of_words_stays_in_order(table: Path, keep: float) -> None:
-    protocol = load_protocol("tfidf", table=str(table), keep=keep)
+def test_the_share_of_words_stays_in_order(run_folder: Path, keep: float) -> None:
+    protocol = load_protocol("tfidf", run=str(run_folder), keep=keep)
     text = protocol.encode(DELEGATION, 1)
     kept, every = words(text), words(TEXTS[1])
     assert len(kept) == -(-len(every) * keep // 1)
@@ -81,22 +81,30 @@ def test_the_share_of_words_stays_in_order(table: Path, keep: float) -> None:
     assert protocol.decode(text, SHOP).text == text
 
 
-def test_rare_identifiers_outlive_common_words(table: Path) -> None:
+def test_the_share_is_the_runs_own(run_folder: Path) -> None:
+    chosen, asked = (load_protocol("tfidf", run=run_folder, **options).encode(DELEGATION, 1) for options in ({}, {"keep": 0.4}))
+    assert chosen == asked
+    assert len(words(chosen)) == -(-len(words(TEXTS[1])) * 0.4 // 1)
+
+
+def test_rare_identifiers_outlive_common_words() -> None:
     text = f"{TEXTS[0]} Also look at gift_card_7711863."
-    kept = TfIdf(table, 0.5).keywords(text)
+    kept = Keywords(fit(TEXTS), 0.5).of(text)
     assert "gift_card_7711863" in kept and kept.count("the") < words(text).count("the")
     assert set(find_identifiers(" ".join(kept))) <= set(find_identifiers(text))
 
 
-def test_without_a_table_the_message_says_what_to_run() -> None:
-    with pytest.raises(ConfigError, match="run `handoff corpus`"):
+def test_without_a_run_the_message_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="'run'"):
         load_protocol("tfidf")
+    with pytest.raises(InputError, match="run `handoff train` first"):
+        load_protocol("tfidf", run=tmp_path / "none")
 
 
 @pytest.mark.parametrize("keep", [0, -1, 1.5])
-def test_a_share_is_a_share(table: Path, keep: float) -> None:
+def test_a_share_is_a_share(run_folder: Path, keep: float) -> None:
     with pytest.raises(ConfigError, match="keep"):
-        TfIdf(table, keep)
+        load_protocol("tfidf", run=run_folder, keep=keep)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +112,8 @@ def test_a_share_is_a_share(table: Path, keep: float) -> None:
     [
         (b"{", "not valid JSON"),
         (b"[]", "not an idf table"),
-        (b'{"documents":1,"idf":{},"hash":"0"}', "does not match its hash"),
+        (b'{"documents":1,"idf":{},"keep":0.5,"hash":"0"}', "does not match its hash"),
+        (orjson.dumps(seal(fit(TEXTS), 0.5) | {"keep": 0.6}), "does not match its hash"),
     ],
 )
 def test_a_bad_table_is_named(tmp_path: Path, content: bytes, message: str) -> None:

@@ -1,0 +1,79 @@
+"""`handoff train predictor`: the library of plan prototypes that both sides of a predictive delta share. No network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from data.corpus import CorpusRow, read_corpus
+from handoff.console import say, table, track
+from handoff.edits import Costs, diff
+from handoff.models.correction import Corrector
+from handoff.models.predictor import Library, fit
+from handoff.models.vocabulary import build_vocabulary
+from handoff.protocols.delta import shortest
+from handoff.tokens import count_tokens
+from training.run import MODEL_FOLDER, FitConfig, chosen, finish, open_run
+
+
+class PredictorConfig(FitConfig):
+    """What becomes a constant of a prototype; every other value is lifted out and crosses with the message."""
+
+    run: Path = Path("checkpoints/predictor")
+    min_plans: int = Field(5, ge=1)
+    """A key is a word of a prototype when the tools, or so many training plans, have it."""
+    min_share: float = Field(0.01, gt=0, lt=1)
+    """A value is one when this share of the training plans has it."""
+    max_categories: int = Field(8, ge=1)
+    """... and its role has at most so many different values."""
+
+
+CONFIG = PredictorConfig
+
+
+def run(config: PredictorConfig) -> int:
+    """Collect the prototypes of the training split, then measure on the held-out one."""
+    if open_run(config, "train predictor", [config.corpus]):
+        return 0
+    rows = read_corpus(config.corpus)
+    plans = [(row.plan, row.tools) for row in chosen(rows["train"], config)]
+    words = build_vocabulary(
+        plans, min_plans=config.min_plans, min_share=config.min_share, max_categories=config.max_categories
+    ).words
+    library = fit(plans, words)
+    library.save(config.run / MODEL_FOLDER)
+    say(f"{len(library.plans)} plan prototypes of {len(library.steps)} step prototypes, from {len(plans)} plans")
+    metrics = {"training_plans": len(plans), "plan_prototypes": len(library.plans), "step_prototypes": len(library.steps)}
+    metrics |= measure(library, rows["test"])
+    finish(config, metrics)
+    table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
+    say(f"predictor: {config.run}")
+    return 0
+
+
+def measure(library: Library, rows: Sequence[CorpusRow]) -> dict[str, Any]:
+    """Means over held-out plans: o200k tokens of a message, edits of a plan, the share of steps that were predicted right.
+
+    Plans longer as a script than in compact form count with the script.
+    """
+    corrector = Corrector(library)
+    tokens = edits = steps = right = known = 0
+    for row in track(rows, "measuring"):
+        draft = shortest(row.plan, row.tools, corrector)
+        changes = diff(draft.predicted, draft.lines, Costs(1, lambda words: 1, lambda place, words: 1))
+        tokens += count_tokens(draft.text)
+        edits += len(changes)
+        steps += len(draft.lines)
+        right += len(draft.predicted) - sum(edit.kind != "+" for edit in changes)
+        known += sum(words in library.step_names for words in draft.lines)
+    plans = max(1, len(rows))
+    return {
+        "held_out_plans": len(rows),
+        "tokens_a_message": tokens / plans,
+        "edits_a_plan": edits / plans,
+        "steps_predicted": right / max(1, steps),
+        "steps_known": known / max(1, steps),
+    }

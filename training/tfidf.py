@@ -1,0 +1,114 @@
+"""`handoff train tfidf`: the word weights of the training prose, and the share of words to keep, chosen on training tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import Field
+
+from data.corpus import CorpusRow, read_corpus
+from data.environments import load_environment
+from data.environments.base import Environment
+from data.labels.replay import Replay, reaches_gold, run_plan
+from handoff.console import say, table, track
+from handoff.files import write_text
+from handoff.plan import Plan
+from handoff.protocols.prose import Prose
+from handoff.protocols.reader import read_text
+from handoff.protocols.tfidf import TABLE_FILE, Keywords, fit, seal
+from handoff.tokens import count_tokens
+from training.run import MODEL_FOLDER, FitConfig, chosen, finish, open_run
+
+
+class TfIdfConfig(FitConfig):
+    """What is tried."""
+
+    run: Path = Path("checkpoints/tfidf")
+    grid: tuple[float, ...] = Field((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0), min_length=1)
+    """Shares of the words to keep; the best of them is taken."""
+    phrasings: int = Field(1, ge=1)
+    """Phrasings of the prose that each task is tried in, from `seed` upwards."""
+    tasks: int | None = Field(None, ge=1)
+    """At most so many of the benchmark's own training tasks, the first ones; None for all."""
+
+
+CONFIG = TfIdfConfig
+
+
+class Point(NamedTuple):
+    """What one share of the words achieved on the training tasks."""
+
+    keep: float
+    fidelity: float
+    """Share of the handoffs from which the plan read did what the gold plan does."""
+    tokens: float
+    """Mean o200k tokens of a handoff."""
+
+
+def run(config: TfIdfConfig) -> int:
+    """Fit the weights on the training prose, try every share, write the table with the best one in it."""
+    if open_run(config, "train tfidf", [config.corpus]):
+        return 0
+    rows = chosen(read_corpus(config.corpus)["train"], config)
+    weights = fit(row.prose for row in rows)
+    gold = [row for row in rows if row.source == "gold"][: config.tasks]
+    points = curve(weights, gold, config)
+    keep = best(points).keep
+    path = config.run / MODEL_FOLDER / TABLE_FILE
+    write_text(path, orjson.dumps(seal(weights, keep), option=orjson.OPT_SORT_KEYS).decode() + "\n")
+    metrics = {
+        "keep": keep,
+        "fidelity": best(points).fidelity,
+        "tokens_a_message": best(points).tokens,
+        "training_tasks": len(gold),
+        "training_texts": len(rows),
+        "curve": [point._asdict() for point in points],
+    }
+    finish(config, metrics)
+    table(["keep", "fidelity on training tasks", "tokens"], [[p.keep, f"{p.fidelity:.3f}", f"{p.tokens:.0f}"] for p in points])
+    say(f"keep {keep}; table: {path}")
+    return 0
+
+
+def best(points: Sequence[Point]) -> Point:
+    """The greatest fidelity; of equal ones, the fewest tokens."""
+    return max(points, key=lambda point: (point.fidelity, -point.tokens))
+
+
+def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfConfig) -> list[Point]:
+    """Each share of the grid, measured in the real environment. Every task counts, also one whose text reads as no plan."""
+    prose = Prose()
+    keywords = {keep: Keywords(weights, keep) for keep in config.grid}
+    reached: dict[float, list[bool]] = {keep: [] for keep in config.grid}
+    tokens: dict[float, list[int]] = {keep: [] for keep in config.grid}
+    for row in track(rows, "trying shares"):
+        trial = _Trial(load_environment(f"tau2-{row.domain}"), row)
+        for seed in range(config.seed, config.seed + config.phrasings):
+            words = prose.encode(row.delegation, seed)
+            for keep, chosen_by in keywords.items():
+                text = " ".join(chosen_by.of(words))
+                tokens[keep].append(count_tokens(text))
+                reached[keep].append(trial.reaches(read_text(text, row.tools)))
+    return [Point(keep, _mean(reached[keep]), _mean(tokens[keep])) for keep in config.grid]
+
+
+class _Trial:
+    """One task; a plan that was carried out is not carried out again."""
+
+    def __init__(self, environment: Environment, row: CorpusRow) -> None:
+        self.environment, self.task = environment, row.delegation.id
+        self.gold: Replay = run_plan(environment, self.task, row.plan)
+        self.seen: dict[str, bool] = {}
+
+    def reaches(self, plan: Plan) -> bool:
+        key = plan.to_graph().dumps()
+        if key not in self.seen:
+            self.seen[key] = reaches_gold(self.environment, self.task, self.gold, plan)
+        return self.seen[key]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
