@@ -31,6 +31,7 @@ Row = TypeVar("Row")
 CHECKPOINTS = "checkpoints"
 METRICS_FILE = "metrics.json"
 LOG_FILE = "metrics.jsonl"
+BEST = "best"  # the key of the log's line on the best checkpoint
 MODEL_FOLDER = "model"
 STATE_FILE = "trainer_state.json"  # the Trainer writes it last: a checkpoint without it is half-written
 EXIT_STOPPED = 85
@@ -177,7 +178,8 @@ def finish(config: FitConfig, metrics: Mapping[str, Any]) -> None:
 
 
 class _Log:
-    """What the Trainer logs, one JSON line an entry, beside whatever else it reports to."""
+    """What the Trainer logs, one JSON line an entry, beside whatever else it reports to. The last line of a run that came to its
+    end names the best checkpoint: its step, the metric that chose it, and the value."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
@@ -201,6 +203,12 @@ class _Log:
                     if args.disable_tqdm and "eval_loss" in logs:
                         say(f"step {state.global_step} of {state.max_steps}: {_shown(timeless)}")
 
+            def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+                if state.is_world_process_zero and state.best_global_step:
+                    best = {BEST: args.metric_for_best_model.removeprefix("eval_"), "value": state.best_metric}
+                    with path.open("ab") as stream:
+                        stream.write(orjson.dumps({"step": state.best_global_step, **best}) + b"\n")
+
         return LogToFile()
 
 
@@ -212,7 +220,8 @@ def _shown(logs: Mapping[str, float]) -> str:
 
 def _step_of(line: bytes) -> float:
     try:
-        return float(orjson.loads(line)["step"])
+        entry = orjson.loads(line)
+        return float("inf") if BEST in entry else float(entry["step"])  # the best so far: written anew at the end
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return float("inf")  # half-written: drop it
 

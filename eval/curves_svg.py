@@ -1,0 +1,147 @@
+"""Small line charts in one SVG: a chart a metric, a colour a run; training thin, validation thick, the best checkpoint ringed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from eval.report.charts import Box, Tick
+
+COLOURS = (("#0b5cad", "#7ab7f5"), ("#c2410c", "#fb923c"), ("#15803d", "#4ade80"), ("#7e22ce", "#c084fc"))
+COLOURS += (("#a16207", "#facc15"), ("#0e7490", "#22d3ee"), ("#be185d", "#f472b6"), ("#4b5563", "#9ca3af"))
+"""One a run, for a light and for a dark page; with more runs they begin again, dashed."""
+WIDTH, HEIGHT, COLUMNS = 380, 236, 3
+LEGEND_ROW = 22
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series of one run."""
+
+    run: int
+    part: str
+    points: tuple[tuple[int, float], ...]
+    """(step, value)."""
+    best: int | None
+    """The step of the best checkpoint."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    title: str
+    lines: tuple[Line, ...]
+
+
+def draw(charts: Sequence[Chart], runs: Sequence[str]) -> str:
+    """The SVG document. It needs nothing from outside."""
+    columns = min(COLUMNS, len(charts))
+    width = max(columns * WIDTH, 620)
+    top = 12 + LEGEND_ROW * (len(runs) + 1)
+    height = top + math.ceil(len(charts) / columns) * HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        f"<title>Training curves of {escape(', '.join(runs))}</title><style>{_style(len(runs))}</style>",
+        '<rect class="paper" width="100%" height="100%"/>',
+        *_legend(runs),
+    ]
+    for number, chart in enumerate(charts):
+        x, y = number % columns * WIDTH, top + number // columns * HEIGHT
+        parts += [f'<g transform="translate({x} {y})">', *_draw_chart(chart), "</g>"]
+    return "\n".join([*parts, "</svg>"])
+
+
+def _style(runs: int) -> str:
+    light = [".paper{fill:#fff}text{font:12px system-ui,sans-serif;fill:#1c2127}.soft{fill:#59636e}.grid{stroke:#dde2e7}"]
+    dark = [".paper{fill:#14181d}text{fill:#e4e8ec}.soft{fill:#9aa5b1}.grid{stroke:#2d343c}"]
+    light.append(
+        ".title{font-weight:600}.line{fill:none;stroke-linejoin:round}.train{stroke-width:1;opacity:.65}.val{stroke-width:2.2}"
+    )
+    light.append(".ring{fill:none;stroke-width:2}.dot{stroke:none}")
+    for run in range(runs):
+        day, night = COLOURS[run % len(COLOURS)]
+        dash = f";stroke-dasharray:{6 + 2 * (run // len(COLOURS))} 3" if run >= len(COLOURS) else ""
+        light.append(f".r{run}{{stroke:{day}{dash}}}.dot.r{run}{{fill:{day}}}")
+        dark.append(f".r{run}{{stroke:{night}}}.dot.r{run}{{fill:{night}}}")
+    return "".join(light) + "@media(prefers-color-scheme:dark){" + "".join(dark) + "}"
+
+
+def _legend(runs: Sequence[str]) -> Iterator[str]:
+    for number, name in enumerate(runs):
+        y = 18 + LEGEND_ROW * number
+        yield f'<path class="line val r{number}" d="M16 {y}h28"/><text x="52" y="{y + 4}">{escape(name)}</text>'
+    y = 18 + LEGEND_ROW * len(runs)
+    yield f'<g stroke="#7d8894"><path class="line train" d="M16 {y}h28"/><path class="line val" d="M112 {y}h28"/>'
+    yield f'<circle class="ring" cx="248" cy="{y}" r="5"/><path class="line val" d="M396 {y - 4}l4 4l-4 4l-4 -4z"/></g>'
+    for x, words in ((52, "training"), (148, "validation"), (260, "the best checkpoint"), (408, "held out, at the end")):
+        yield f'<text class="soft" x="{x}" y="{y + 4}">{words}</text>'
+
+
+def _draw_chart(chart: Chart) -> Iterator[str]:
+    frame = Box(56, 34, WIDTH - 16, HEIGHT - 34)
+    steps = [step for line in chart.lines for step, _ in line.points]
+    values = [value for line in chart.lines for _, value in line.points]
+    scale_x = _Scale(0, max(*steps, 1), frame.left, frame.right)
+    scale_y = _Scale(*_padded(min(values), max(values)), frame.bottom, frame.top)
+    yield f'<text class="title" x="{frame.left}" y="20">{escape(chart.title)}</text>'
+    for tick in scale_y.ticks(4):
+        yield f'<path class="grid" d="M{frame.left} {tick.at}H{frame.right}"/>'
+        yield f'<text class="soft" x="{frame.left - 6}" y="{tick.at + 4}" text-anchor="end">{tick.label}</text>'
+    for tick in scale_x.ticks(4):
+        yield f'<text class="soft" x="{tick.at}" y="{frame.bottom + 17}" text-anchor="middle">{tick.label}</text>'
+    for line in chart.lines:
+        yield from _draw_line(line, scale_x, scale_y)
+
+
+def _draw_line(line: Line, scale_x: _Scale, scale_y: _Scale) -> Iterator[str]:
+    spots = [(scale_x.at(step), scale_y.at(value)) for step, value in line.points]
+    colour = f"r{line.run}"
+    if line.part == "held out":
+        for x, y in spots:
+            yield f'<path class="line val {colour}" d="M{x} {y - 5}l5 5l-5 5l-5 -5z"/>'
+        return
+    kind = "train" if line.part == "train" else "val"
+    yield f'<path class="line {kind} {colour}" d="M{"L".join(f"{x} {y}" for x, y in spots)}"/>'
+    if kind == "train" and len(spots) > 1:
+        return
+    for (x, y), (step, value) in zip(spots, line.points, strict=True):
+        yield f'<circle class="dot {colour}" cx="{x}" cy="{y}" r="2.6"><title>step {step}: {value:.4g}</title></circle>'
+        if step == line.best and kind == "val":
+            yield f'<circle class="ring {colour}" cx="{x}" cy="{y}" r="5.5"/>'
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """A little more than what is shown, and more than nothing."""
+    room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+    return low - room, high + room
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Values from `low` to `high` along one side of a chart."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        return round(self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start), 1)
+
+    def ticks(self, most: int) -> list[Tick]:
+        """About `most` round numbers."""
+        rough = (self.high - self.low) / most
+        power = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+        first = math.ceil(self.low / step)
+        found = [number * step for number in range(first, math.floor(self.high / step) + 1)]
+        return [Tick(self.at(value), _figure(value, step)) for value in found]
+
+
+def _figure(value: float, step: float) -> str:
+    if value == 0:
+        return "0"
+    if step < 1e-4 or abs(value) >= 1e6:
+        return f"{value:.1e}"
+    return f"{value:.{max(0, -math.floor(math.log10(step)))}f}"
