@@ -85,7 +85,7 @@ def _draw_chart(chart: Chart) -> Iterator[str]:
     scale_x = _Scale(0, max(*steps, 1), frame.left, frame.right)
     scale_y = _Scale(*_padded(min(values), max(values)), frame.bottom, frame.top)
     yield f'<text class="title" x="{frame.left}" y="20">{escape(chart.title)}</text>'
-    for tick in scale_y.ticks(4):
+    for tick in scale_y.ticks(5):
         yield f'<path class="grid" d="M{frame.left} {tick.at}H{frame.right}"/>'
         yield f'<text class="soft" x="{frame.left - 6}" y="{tick.at + 4}" text-anchor="end">{tick.label}</text>'
     for tick in scale_x.ticks(4):

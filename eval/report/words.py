@@ -32,6 +32,11 @@ PROTOCOLS: dict[str, Name] = {
         "lost by construction, whatever the model: what training saves is tokens.",
     ),
     "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
+    "t5-text": Name(
+        "T5 without graph supervision",
+        "T5 text",
+        "The same model taught to rebuild the prose plan, which the receiver then reads: an ablation.",
+    ),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
     ORACLE: Name("Oracle", "Oracle", "The best of the declared formats for each task, chosen after the outcome is known."),
     ORACLE_ALL: Name("Oracle, all formats", "Oracle, all", "The same over every protocol on this page that is not routed."),
