@@ -1,18 +1,59 @@
-"""Find a run: by its folder, or by its name among the checkpoints."""
+"""Find a model: a run's folder, its name among the checkpoints, an exported folder, or a pinned revision on the Hub."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from handoff.errors import InputError
+from handoff.errors import HandoffError, InputError, MissingDependencyError
 
 CHECKPOINTS = Path("checkpoints")
+EXPORT_FILE = "handoff.json"
+"""What marks a folder as an export: the model's files lie in it directly."""
+HUB = "hf:"
+_ON_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
+SAFE_FILES = ("*.safetensors", "*.json", "*.txt", "*.onnx", "*.md", "*.jinja")
+"""What is downloaded of a repository, whatever else it holds."""
+
+
+class DownloadError(HandoffError):
+    """The Hub did not give the model."""
 
 
 def find_run(run: str | Path) -> Path:
-    """The folder of a run with a trained model. Raises InputError, which names the runs that there are."""
+    """The folder of a run with a trained model, or of an export; `hf:ORG/NAME@COMMIT` is downloaded, and kept by huggingface_hub.
+
+    Raises InputError, which names the runs that there are, DownloadError or MissingDependencyError.
+    """
+    if str(run).startswith(HUB):
+        return _download(str(run))
     for folder in (Path(run), CHECKPOINTS / run):
-        if (folder / "model").is_dir():
+        if (folder / "model").is_dir() or (folder / EXPORT_FILE).is_file():
             return folder
     known = sorted(path.parent.name for path in CHECKPOINTS.glob("*/model"))
     raise InputError("no trained model there: run `handoff train` first", file=run, allowed=known or "none is trained yet")
+
+
+def model_folder(run: Path) -> Path:
+    """Where the model's files are: below `model/` in a run, beside each other in an export."""
+    return run if (run / EXPORT_FILE).is_file() else run / "model"
+
+
+def _download(name: str) -> Path:
+    place = _ON_HUB.fullmatch(name.removeprefix(HUB))
+    if place is None:
+        problem = "a model on the Hub needs its revision, the full commit: a branch or a tag can move"
+        raise InputError(problem, found=name, allowed=f"{HUB}ORG/NAME@COMMIT")
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HTTPError
+    except ImportError as error:
+        raise MissingDependencyError(f"{name}: it needs huggingface_hub: pip install huggingface_hub") from error
+    try:
+        found = snapshot_download(place["repo"], revision=place["revision"], allow_patterns=list(SAFE_FILES))
+    except (HTTPError, OSError, ValueError) as error:
+        raise DownloadError(f"{name}: cannot be downloaded: {' '.join(str(error).split())[:300]}") from error
+    folder = Path(found)
+    if not (folder / EXPORT_FILE).is_file():
+        raise InputError(f"holds no {EXPORT_FILE}: not an export of `handoff export`", file=name)
+    return folder

@@ -22,7 +22,7 @@ from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
 from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder
 from handoff.models.hints import check_sum, read_hints, write_hints
-from handoff.models.locate import find_run
+from handoff.models.locate import find_run, model_folder
 from handoff.protocols.base import Reading
 from handoff.protocols.t5_content import CONTENTS
 from handoff.scalar import WORD_STOPS, Scalar, format_scalar, scan_scalar
@@ -40,7 +40,7 @@ class T5:
     def __init__(self, run: str | Path, hints: int | None = None) -> None:
         self.folder = find_run(run)
         self.most = hints
-        self.autoencoder = GraphAutoencoder.load(self.folder / "model")
+        self.autoencoder = GraphAutoencoder.load(model_folder(self.folder))
         self.content = CONTENTS[self.autoencoder.supervision](self.autoencoder.vocabulary)
         self._sent: dict[tuple[str, ...], str] = {}
 

@@ -1,0 +1,1 @@
+"""Export of a finished run: a folder that others can load, with a model card, and its way to the Hugging Face Hub."""

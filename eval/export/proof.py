@@ -1,0 +1,106 @@
+"""Does it load, and does it still say the same? Logits on fixed inputs, by transformers alone, and by ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.export.base import Kind
+from handoff.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+SENTENCES = (
+    "Return the desk lamp of order #W6390527 and refund it to the credit card.",
+    "For every open reservation, cancel the flights that leave before Friday, then report the total.",
+)
+TOLERANCE = 1e-4
+"""The largest difference of two logits that rounding may make."""
+ADAPTER_FILE = "adapter_config.json"
+
+
+def logits(kind: Kind, folder: Path) -> torch.Tensor:
+    """All logits of the fixed inputs in one row, float32. Raises InputError where the folder cannot be loaded."""
+    import torch
+
+    try:
+        model = _load(kind, folder)
+        rows = inputs(folder, int(model.config.vocab_size))
+    except Exception as error:  # whatever a damaged file makes the loader raise
+        raise InputError(f"cannot be loaded by transformers: {_first_line(error)}", file=folder) from error
+    model.train(False)
+    found = []
+    with torch.inference_mode():
+        for row in rows:
+            tensors = {key: torch.tensor([ids]) for key, ids in row.items()}
+            if model.config.is_encoder_decoder:
+                tensors["decoder_input_ids"] = tensors["input_ids"]
+            found.append(model(**tensors).logits.float().flatten())
+    out = torch.cat(found)
+    if not bool(torch.isfinite(out).all()):
+        raise InputError("its logits are not finite", file=folder)
+    return out
+
+
+def _load(kind: Kind, folder: Path) -> Any:
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    if (folder / ADAPTER_FILE).exists():
+        from peft import AutoPeftModelForCausalLM
+
+        return AutoPeftModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return getattr(transformers, kind.auto).from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+
+
+def inputs(folder: Path, vocabulary: int) -> list[Mapping[str, list[int]]]:
+    """The fixed sentences, tokenised; where there is no tokenizer, ids that run through the vocabulary."""
+    if not (folder / "tokenizer.json").exists():
+        return [{"input_ids": [(start + 7 * place) % vocabulary for place in range(16)]} for start in (1, 2)]
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return [dict(tokenizer(sentence, truncation=True, max_length=64)) for sentence in SENTENCES]
+
+
+def onnx_logits(file: Path, folder: Path) -> torch.Tensor:
+    """The same of an ONNX file, with the tokenizer of `folder`. Raises InputError."""
+    import numpy as np
+    import onnxruntime
+    import torch
+
+    try:
+        session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
+        names = [node.name for node in session.get_inputs()]
+        found = []
+        for row in inputs(folder, 1):
+            feeds = {name: np.array([row[name]], dtype=np.int64) for name in names}
+            found.append(torch.from_numpy(np.asarray(session.run(None, feeds)[0], dtype=np.float32)).flatten())
+    except Exception as error:  # ONNX Runtime has no common error class
+        raise InputError(f"cannot be run by ONNX Runtime: {_first_line(error)}", file=file) from error
+    return torch.cat(found)
+
+
+def difference(first: torch.Tensor, second: torch.Tensor) -> float:
+    """The largest absolute difference; infinite where the shapes differ."""
+    if first.shape != second.shape:
+        return float("inf")
+    return float((first - second).abs().max())
+
+
+def check_onnx(kind: Kind, folder: Path, expected: torch.Tensor) -> float | None:
+    """How far the ONNX file is from the model; None for a kind without one. Raises InputError past TOLERANCE."""
+    if not kind.onnx:
+        return None
+    file = folder / "onnx" / "model.onnx"
+    found = difference(onnx_logits(file, folder), expected)
+    if found > TOLERANCE:
+        raise InputError(f"its logits are {found:.2g} away from the model's", file=file, allowed=f"at most {TOLERANCE:g}")
+    return found
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,103 @@
+"""From the trials of an evaluation to the results of a model card: nothing is computed here that the report does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from eval.export.package import Run
+from eval.report.findings import measure
+from eval.report.load import load_published, load_run
+from eval.report.model import ModelInfo, ProtocolSummary, SuiteInfo
+from eval.report.summary import summarise
+from handoff.errors import InputError
+from training.manifest import MANIFEST_FILE
+
+
+class Result(NamedTuple):
+    """One protocol that is this model, on one benchmark."""
+
+    benchmark: str
+    title: str
+    tasks: int
+    row: ProtocolSummary
+
+
+class Results(NamedTuple):
+    """What an evaluation says of the exported model."""
+
+    suite: SuiteInfo
+    measure: str
+    """What the reward is called: executable fidelity where a script carries the handoffs out."""
+    trials_sha256: str
+    own: tuple[Result, ...]
+    others: tuple[Result, ...]
+    """The other protocols of the same evaluation, to compare."""
+    warnings: tuple[str, ...]
+
+
+def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
+    """Summarise the trials of an evaluation that judged `run`.
+
+    Raises InputError where the folder is no evaluation, where none of its protocols is this model, and where it judged a model
+    of the same name that is another one (other held-out metrics).
+    """
+    loaded = load_run(folder)
+    made = _made_with(folder, run, loaded.suite)
+    for name in protocols:
+        if name not in loaded.suite.protocols:
+            raise InputError("no such protocol in this evaluation", file=folder, found=name, allowed=loaded.suite.protocols)
+        if name not in made:
+            raise InputError("this evaluation did not make that protocol with this run", file=folder, found=name, allowed=made)
+    names = protocols or made
+    if not names:
+        problem = "no protocol of this evaluation was made with this run"
+        raise InputError(problem, file=folder, found=run.folder.name, allowed=loaded.suite.protocols)
+    for name in names:
+        _same_model(folder, name, loaded.suite.models.get(name), run)
+    summary = summarise(loaded, load_published(), "")
+    found = [
+        Result(benchmark.benchmark, benchmark.title, benchmark.tasks, row)
+        for benchmark in summary.benchmarks
+        for row in benchmark.protocols
+    ]
+    return Results(
+        suite=summary.suite,
+        measure=measure(summary.suite),
+        trials_sha256=summary.trials_sha256,
+        own=tuple(result for result in found if result.row.protocol in names),
+        others=tuple(result for result in found if result.row.protocol not in names),
+        warnings=summary.warnings,
+    )
+
+
+def _made_with(folder: Path, run: Run, suite: SuiteInfo) -> tuple[str, ...]:
+    """The protocols whose options name this run, by the evaluation's own manifest, else by the models that it records."""
+    name = run.folder.resolve().name
+    file = folder / MANIFEST_FILE
+    config: Mapping[str, Any] = orjson.loads(file.read_bytes()).get("config", {}) if file.exists() else {}
+    named = [str(spec.get("name")) for spec in config.get("protocols", []) if _names(spec.get("options"), name)]
+    named += [protocol for protocol, info in suite.models.items() if Path(info.run).name == name]
+    return tuple(protocol for protocol in suite.protocols if protocol in named)
+
+
+def _names(options: Any, run: str) -> bool:
+    """Whether an option, at any depth, is the run: by its name or by its path."""
+    if isinstance(options, dict):
+        return any(_names(value, run) for value in options.values())
+    if isinstance(options, list):
+        return any(_names(value, run) for value in options)
+    return isinstance(options, str) and Path(options).name == run
+
+
+def _same_model(folder: Path, protocol: str, info: ModelInfo | None, run: Run) -> None:
+    """An evaluation records the held-out metrics of the model it loaded: they tell a model from one trained again."""
+    if info is None:
+        return
+    wrong = [key for key, value in info.training.items() if key in run.metrics and run.metrics[key] != value]
+    if wrong:
+        problem = f"it judged another model of that name: its held-out {wrong[0]} differs; evaluate this one"
+        raise InputError(problem, file=folder, record=protocol, found=info.training[wrong[0]], allowed=str(run.metrics[wrong[0]]))

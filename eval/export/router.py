@@ -1,0 +1,50 @@
+"""`handoff export router RUN`: the classifier that chooses graph or prose, with its ONNX files and its threshold."""
+
+from __future__ import annotations
+
+from eval.export.base import ExportConfig, Kind
+from eval.export.run import export
+
+KIND = Kind(
+    name="router",
+    stage="train router",
+    title="handoff router",
+    auto="AutoModelForSequenceClassification",
+    task="text-classification",
+    required=(
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "router.json",
+        "onnx/model.onnx",
+        "onnx/model_int8.onnx",
+    ),
+    about=(
+        "A small classifier that reads a delegation and chooses the format of its handoff, a typed graph or prose, before the "
+        "executor sees it. It is for agent systems that route each delegation without a call to a large model. `router.json` "
+        "holds the temperature, the threshold and the rates that it reached on its own split; below the threshold it answers "
+        "prose."
+    ),
+    limits=(
+        "Its threshold was chosen for one split and one goal, both in `router.json`; on other traffic choose it again. A "
+        "delegation of a domain that it was not trained on may be routed wrongly: the default is prose for that reason."
+    ),
+    load=(
+        "from transformers import pipeline",
+        'route = pipeline("text-classification", model="{repo}", revision="{revision}")',
+        'print(route("For every open order, cancel it and report the total."))',
+    ),
+    load_here=(
+        "from handoff import load_router",
+        'router = load_router("hf:{repo}@{revision}")',
+        "print(router.route(delegation))",
+    ),
+    onnx=True,
+)
+
+CONFIG = ExportConfig
+
+
+def run(config: ExportConfig) -> int:
+    """Export, and push where asked. Raises InputError, OutputError, PushError."""
+    return export(KIND, config)

@@ -1,0 +1,55 @@
+"""The export itself: check the run, build the folder in a place of its own, prove that it loads, move it, push it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from eval.export.base import ExportConfig, Kind
+from eval.export.card import OWN_LICENCE, licence, write_card, write_results
+from eval.export.hub import push
+from eval.export.package import LICENCE_FILE, collect, describe, list_files, put, read_run
+from eval.export.proof import check_onnx, logits
+from eval.export.results import read_results
+from handoff.console import say, table
+
+LICENCE_TEXT = Path(__file__).parents[2] / LICENCE_FILE
+
+
+def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
+    """Export a finished run of `kind`. Raises InputError, ConfigError, OutputError, PushError."""
+    run = read_run(config.run, kind)
+    results = read_results(config.eval, run, config.protocols) if config.eval is not None else None
+    out = config.out or config.run / "export"
+    with tempfile.TemporaryDirectory(prefix="handoff-export-") as name:
+        built = Path(name)
+        base = collect(run, kind, built, merged=merge)
+        chosen = licence(config.license, base)
+        if chosen == OWN_LICENCE:
+            shutil.copyfile(LICENCE_TEXT, built / LICENCE_FILE)
+        describe(run, kind, base, built)
+        card = write_card(kind, run, base, chosen, results, built, config.push)
+        if results is not None:
+            write_results(built, results)
+        check_onnx(kind, built, logits(kind, built))
+        files = list_files(built)
+        table(["file", "bytes", "SHA-256"], [[file.path, f"{file.size:,}", file.sha256[:16]] for file in files])
+        if config.dry_run:
+            _plan(config, out, card)
+            return 0
+        put(built, out)
+    say(f"export: {out}")
+    if config.push is not None:
+        done = push(kind, out, config.push, private=config.private, overwrite=config.overwrite)
+        say(f"loaded again from the Hub: every file is the same, logits differ by at most {done.difference:.2g}")
+        say(f"{done.url} at revision {done.revision}")
+    return 0
+
+
+def _plan(config: ExportConfig, out: Path, card: str) -> None:
+    say(f"would write: {out}")
+    if config.push is not None:
+        say(f"would send: these files as one commit to {config.push}, {'private' if config.private else 'public'} if it is new")
+    say(f"README.md:\n\n{card}")
+    say("dry run: nothing was written, nothing was sent")
