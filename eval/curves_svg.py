@@ -34,17 +34,18 @@ class Chart:
     lines: tuple[Line, ...]
 
 
-def draw(charts: Sequence[Chart], runs: Sequence[str]) -> str:
-    """The SVG document. It needs nothing from outside."""
+def draw(charts: Sequence[Chart], runs: Sequence[str], parts_shown: bool = True) -> str:
+    """The SVG document; it needs nothing from outside. `parts_shown` explains how training and validation look."""
     columns = min(COLUMNS, len(charts))
     width = max(columns * WIDTH, 620)
-    top = 12 + LEGEND_ROW * (len(runs) + 1)
+    top = 12 + LEGEND_ROW * (len(runs) + parts_shown)
     height = top + math.ceil(len(charts) / columns) * HEIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
         f"<title>Training curves of {escape(', '.join(runs))}</title><style>{_style(len(runs))}</style>",
         '<rect class="paper" width="100%" height="100%"/>',
         *_legend(runs),
+        *(_part_legend(18 + LEGEND_ROW * len(runs)) if parts_shown else ()),
     ]
     for number, chart in enumerate(charts):
         x, y = number % columns * WIDTH, top + number // columns * HEIGHT
@@ -71,7 +72,9 @@ def _legend(runs: Sequence[str]) -> Iterator[str]:
     for number, name in enumerate(runs):
         y = 18 + LEGEND_ROW * number
         yield f'<path class="line val r{number}" d="M16 {y}h28"/><text x="52" y="{y + 4}">{escape(name)}</text>'
-    y = 18 + LEGEND_ROW * len(runs)
+
+
+def _part_legend(y: int) -> Iterator[str]:
     yield f'<g stroke="#7d8894"><path class="line train" d="M16 {y}h28"/><path class="line val" d="M112 {y}h28"/>'
     yield f'<circle class="ring" cx="248" cy="{y}" r="5"/><path class="line val" d="M396 {y - 4}l4 4l-4 4l-4 -4z"/></g>'
     for x, words in ((52, "training"), (148, "validation"), (260, "the best checkpoint"), (408, "held out, at the end")):

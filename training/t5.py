@@ -217,10 +217,11 @@ def measure(
 
     alone: list[dict[str, float]] = []
     whole: list[dict[str, float]] = []
-    hints = tokens = values = 0
+    hints = tokens = values = too_long = 0
     vocabulary, supervision = autoencoder.vocabulary, autoencoder.supervision
     for row, sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
         if len(sent.tokens) > MAX_TOKENS[supervision]:
+            too_long += 1  # crosses as it is
             continue
         needed, written = autoencoder.hints(sent, row.tools)
         hints += len(needed)
@@ -236,6 +237,7 @@ def measure(
     count = len(alone)
     return {
         "held_out_plans": count,
+        "too_long_plans": too_long,
         "hints_a_plan": hints / count,
         "tokens_a_plan": tokens / count,
         "values_a_plan": values / count,
