@@ -79,6 +79,21 @@ class Toolset(Mapping[str, Tool]):
         """Short name -> full name."""
         return {short: name for name, short in self.short_names.items()}
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words that both sides know: tools' names, in full and short, those of parameters at any depth, values of enums."""
+        found = {*self, *self.short_names.values()}
+        waiting: list[Any] = [tool.parameters for tool in self.values()]
+        while waiting:
+            schema = waiting.pop()
+            if isinstance(schema, list):
+                waiting += schema
+            elif isinstance(schema, Mapping):
+                found.update(schema.get("properties", ()))
+                found.update(value for value in schema.get("enum", ()) if isinstance(value, str))
+                waiting += schema.values()
+        return frozenset(found)
+
 
 def _runs(parts: list[str]) -> list[list[str]]:
     return [parts[i:j] for i in range(len(parts)) for j in range(i + 1, len(parts) + 1)]

@@ -12,7 +12,7 @@ value as a text and `&3` the third value as a number, so that types survive.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -157,25 +157,10 @@ def _replaced(plan: Plan, scalar: Callable[[Scalar], Scalar]) -> Plan:
     return Plan(tuple(map(step, plan.steps)), goal, tuple(map(text, plan.rules)))
 
 
-def schema_words(tools: Toolset) -> frozenset[str]:
-    """The words that both sides know: tools' names, in full and short, those of parameters at any depth, values of enums."""
-    words = {*tools, *tools.short_names.values()}
-    waiting: list[Any] = [tool.parameters for tool in tools.values()]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, list):
-            waiting += found
-        elif isinstance(found, dict | Mapping):
-            words.update(found.get("properties", {}))
-            words.update(value for value in found.get("enum", ()) if isinstance(value, str))
-            waiting += found.values()
-    return frozenset(words)
-
-
 def foreign(plan: Plan, text: str, tools: Toolset) -> list[str]:
     """What a hidden plan says that it could not copy: identifiers and numbers that are no placeholder, no word of the schema, and
     do not stand in the lifted text that the plan was written from. Each once, in order; empty for a faithful plan."""
-    known = schema_words(tools)
+    known = tools.words
     found: dict[str, None] = {}
     for value in _said(plan):
         if isinstance(value, str) and not PLACEHOLDER.fullmatch(value):

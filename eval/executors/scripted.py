@@ -133,6 +133,10 @@ class _Record:
         self.facts = FactRecall(tools=found.tools, values=found.values, order=found.order)
         if reading.graph is not None:
             self.graph = compare(reading.graph, self.delegation.plan) | {"repaired": float(reading.repaired)}
+        elif reading.backoff:  # a graph was due: it counts as one that is not valid
+            self.graph = compare(None, self.delegation.plan) | {"repaired": 0.0}
+        if self.graph:
+            self.graph |= {"backoff": float(reading.backoff)}
 
     def failed(self, kind: FailureKind, detail: str) -> Trial:
         """A trial that never came to a score."""

@@ -24,6 +24,8 @@ class Reading:
     """The graph, where the format holds one; None for prose and keywords."""
     repaired: bool = False
     """The text was not quite right, and the protocol's documented repair made it readable."""
+    backoff: bool = False
+    """The protocol should have written a graph and could not: what crossed is its prose."""
 
 
 class Protocol(Interface):

@@ -1,0 +1,87 @@
+"""A trained graph writer as a protocol: a model reads the plan in words and writes the graph in compact form.
+
+The model never sees an identifier (`handoff.placeholders`): it copies placeholders, and the real values are put back here. Its
+text is checked before it is sent: it must be a valid graph, and every identifier in it must stand in the delegation. Where the
+text fails, the prose itself crosses, behind a `~`, and the reading says that it backed off; with `backoff: false` that is an
+error. A text that had to be repaired (`handoff.models.dictation`) crosses behind a `^`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from handoff.codec import load_codec
+from handoff.delegation import Delegation, Toolset
+from handoff.errors import CodecError, GraphError
+from handoff.faithfulness import unfaithful
+from handoff.models.dictation import UnfaithfulError, read_written, source_of
+from handoff.models.locate import find_run
+from handoff.models.writer import GraphWriter
+from handoff.placeholders import Lifted
+from handoff.plan import Plan
+from handoff.protocols.base import Reading
+from handoff.protocols.prose import Prose
+
+PROSE_MARK = "~"
+REPAIR_MARK = "^"
+
+
+class Rl:
+    """Written by a trained model, read as compact NGH."""
+
+    name: ClassVar[str] = "rl"
+
+    def __init__(self, run: str | Path, backoff: bool = True, device: str = "cpu") -> None:
+        self.folder = find_run(run)
+        self.backoff = backoff
+        self.writer = GraphWriter.load(self.folder / "model", device)
+        self.compact = load_codec("compact")
+        self.prose = Prose()
+        self._written: dict[str, str] = {}
+
+    def instructions(self, tools: Toolset) -> str:
+        """Those of the compact form."""
+        return self.compact.instructions(tools)
+
+    def encode(self, delegation: Delegation, seed: int) -> str:
+        """Compact text with the delegation's own values. `seed` chooses the phrasing that the model reads.
+
+        Raises CodecError or GraphError, without `backoff`, where the model's text cannot be sent.
+        """
+        source = source_of(delegation, self.writer.reads, seed)
+        try:
+            return self._write(source, delegation)
+        except (CodecError, GraphError):
+            if not self.backoff:
+                raise
+            return PROSE_MARK + self.prose.encode(delegation, seed)
+
+    def _write(self, source: Lifted, delegation: Delegation) -> str:
+        if source.text not in self._written:
+            self._written[source.text] = self.writer.write([source.text])[0]
+        written = read_written(self._written[source.text], source, delegation.tools)
+        text = self.compact.encode(written.plan.to_graph(), delegation.tools)
+        allowed = [delegation.task, delegation.plan.dumps(), delegation.prose or "", *delegation.tools.words]
+        invented = unfaithful(text, allowed)
+        if invented:
+            raise UnfaithfulError("the model wrote what the delegation does not hold", found=", ".join(invented[:5]))
+        return REPAIR_MARK + text if written.repaired else text
+
+    def decode(self, text: str, tools: Toolset) -> Reading:
+        """Raises CodecError or GraphError."""
+        if text.startswith(PROSE_MARK):
+            prose = text.removeprefix(PROSE_MARK)
+            return Reading(prose, self.prose.decode(prose, tools).plan, backoff=True)
+        plain = text.removeprefix(REPAIR_MARK)
+        graph = self.compact.decode(plain, tools)
+        return Reading(plain, Plan.from_graph(graph)[0], graph, repaired=plain != text)
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the model behind the protocol."""
+        metrics = orjson.loads((self.folder / "metrics.json").read_bytes()) if (self.folder / "metrics.json").exists() else {}
+        parameters = sum(p.numel() for p in self.writer.model.parameters())
+        metrics.pop("parameters", None)
+        return {"run": self.folder.name, "parameters": parameters, "training": metrics}
