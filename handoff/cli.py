@@ -42,7 +42,7 @@ STAGES: dict[str, Stage] = {
     "eval": Stage("eval.suite", "Run protocols x tasks x seeds to trial records."),
     "report": Stage("eval.report.run", "Build the report (HTML, Markdown, JSON) from trials.", "run"),
     "export t5": Stage("eval.export.t5", "Export a T5 autoencoder, to a folder and to the Hub.", "run"),
-    "export grpo": Stage("eval.export.grpo", "Export a GRPO compressor, to a folder and to the Hub.", "run"),
+    "export grpo": Stage("eval.export.grpo", "Export a graph writer, to a folder and to the Hub.", "run"),
     "export lingua": Stage("eval.export.lingua", "Export a token classifier, to a folder and to the Hub.", "run"),
     "export router": Stage("eval.export.router", "Export a router, to a folder and to the Hub.", "run"),
 }

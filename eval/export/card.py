@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from eval.export.adapter import Base
 from eval.export.base import Kind
 from eval.export.package import Run
-from eval.export.proof import ADAPTER_FILE
 from eval.export.results import Result, Results
 from eval.report.model import ProtocolSummary
 from eval.report.words import count, metric_title, metric_value, percent, times
 from handoff.errors import ConfigError, InputError
 from handoff.files import write_text
 from handoff.models.locate import EXPORT_FILE
+from handoff.models.writer import ADAPTER_FILE
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCardData
@@ -26,6 +26,7 @@ TEMPLATE = "card.md"
 RESULTS_FOLDER = ".eval_results"
 OWN_LICENCE = "apache-2.0"
 APACHE_BASES = (
+    "google-bert/bert-base-cased",
     "google-t5/t5-small",
     "google-t5/t5-base",
     "Qwen/Qwen2.5-0.5B-Instruct",
@@ -56,33 +57,52 @@ def licence(chosen: str | None, base: Base | None) -> str:
     return OWN_LICENCE
 
 
-def metadata(kind: Kind, run: Run, name: str, base: Base | None, chosen: str, results: Results | None) -> ModelCardData:
+class Subject(NamedTuple):
+    """What a card is about."""
+
+    kind: Kind
+    run: Run
+    base: Base | None
+    licence: str
+    results: Results | None
+    folder: Path
+    """The export, as far as it is built."""
+    repo: str | None
+    """ORG/NAME, where it is to be pushed."""
+
+    @property
+    def name(self) -> str:
+        return self.repo.split("/")[1] if self.repo else self.run.folder.resolve().name
+
+    @property
+    def is_adapter(self) -> bool:
+        return (self.folder / ADAPTER_FILE).exists()
+
+
+def metadata(subject: Subject) -> ModelCardData:
     """The card's YAML. huggingface_hub's own classes check it."""
     from huggingface_hub import ModelCardData
 
+    kind, base, results = subject.kind, subject.base, subject.results
     extra: dict[str, Any] = {}
     if base is not None:
-        extra["base_model_revision"] = base.revision
-        extra["base_model_relation"] = "adapter" if kind.name == "grpo" and _is_adapter(run) else "finetune"
+        relation = "adapter" if subject.is_adapter else "finetune"
+        extra = {"base_model_revision": base.revision, "base_model_relation": relation}
     entries: list[EvalResult] = []
     if results is not None:
         entries = [entry for result in results.own for entry in _entries(kind, results, result)]
     return ModelCardData(
-        model_name=name,
-        license=chosen,
-        library_name="transformers",
+        model_name=subject.name,
+        license=subject.licence,
+        library_name="peft" if subject.is_adapter else "transformers",
         pipeline_tag=kind.task,
         base_model=base.id if base is not None else None,
         datasets=sorted({entry.dataset_type for entry in entries if "/" in entry.dataset_type}) or None,
         language="en",
-        tags=["handoff", "agents", "prompt-compression" if kind.name != "router" else "routing", kind.name],
+        tags=["handoff", "agents", kind.name],
         eval_results=entries or None,
         **extra,
     )
-
-
-def _is_adapter(run: Run) -> bool:
-    return (run.folder / "model" / ADAPTER_FILE).exists()
 
 
 def _entries(kind: Kind, results: Results, result: Result) -> list[EvalResult]:
@@ -133,18 +153,12 @@ def write_results(target: Path, results: Results) -> None:
         write_text(target / RESULTS_FOLDER / f"{result.benchmark}_{result.row.protocol}.yaml", text)
 
 
-def write_card(
-    kind: Kind, run: Run, base: Base | None, chosen: str, results: Results | None, target: Path, repo: str | None
-) -> str:
+def write_card(subject: Subject) -> str:
     """Write README.md into the export and return its text. Raises InputError where huggingface_hub does not accept it."""
     from huggingface_hub import ModelCard
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    name = repo.split("/")[1] if repo else run.folder.resolve().name
-    try:
-        data = metadata(kind, run, name, base, chosen, results)
-    except ValueError as error:
-        raise InputError(f"the card's metadata: {error}", file=run.folder) from error
+    kind = subject.kind
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -153,20 +167,20 @@ def write_card(
         autoescape=False,  # Markdown, and every value is a record of this project or a configuration
     )
     environment.filters.update(percent=percent, count=count, times=times, title=metric_title, value=metric_value)
-    places = {"repo": repo or REPO_PLACE, "revision": REVISION_PLACE}
-    load = ADAPTER_LOAD if (target / ADAPTER_FILE).exists() else kind.load
+    places = {"repo": subject.repo or REPO_PLACE, "revision": REVISION_PLACE}
     text = environment.get_template(TEMPLATE).render(
+        subject=subject,
         kind=kind,
-        name=name,
-        base=base,
-        licence=chosen,
-        results=results,
-        metrics={key: value for key, value in run.metrics.items() if isinstance(value, int | float | str)},
-        origin=orjson.loads((target / EXPORT_FILE).read_bytes()),
-        load="\n".join(load).format(**places),
+        results=subject.results,
+        metrics={key: value for key, value in subject.run.metrics.items() if isinstance(value, int | float | str)},
+        origin=orjson.loads((subject.folder / EXPORT_FILE).read_bytes()),
+        load="\n".join(ADAPTER_LOAD if subject.is_adapter else kind.load).format(**places),
         load_here="\n".join(kind.load_here).format(**places),
     )
-    card = f"---\n{data.to_yaml()}\n---\n\n{text}"
-    ModelCard(card)  # parses it as the Hub does
-    write_text(target / "README.md", card)
+    try:
+        card = f"---\n{metadata(subject).to_yaml()}\n---\n\n{text}"
+        ModelCard(card)  # parses it as the Hub does
+    except ValueError as error:
+        raise InputError(f"the card's metadata: {error}", file=subject.run.folder) from error
+    write_text(subject.folder / "README.md", card)
     return card

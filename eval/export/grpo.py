@@ -1,4 +1,4 @@
-"""`handoff export grpo RUN`: the compressor trained with GRPO; whole, as LoRA on a pinned base, or merged into it."""
+"""`handoff export grpo RUN`: the graph writer trained with GRPO; whole, as LoRA on a pinned base, or merged into it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from eval.export.run import export
 KIND = Kind(
     name="grpo",
     stage="train grpo",
-    title="GRPO handoff compressor",
+    title="graph writer, trained with GRPO",
     auto="AutoModelForCausalLM",
     task="text-generation",
-    required=("tokenizer.json",),
+    required=("tokenizer.json", "writer.json"),
     about=(
-        "A causal language model that rewrites the prose plan of a delegation as a short message, trained with GRPO against "
-        "rewards for length, validity and what the message preserves. It is for handoffs between an orchestrator and an executor."
+        "A causal language model that reads the plan of a delegation in words and writes it as a typed graph, in compact form. "
+        "GRPO rewarded it for valid graphs that preserve the plan. It is for handoffs between an orchestrator that plans in prose "
+        "and an executor. It never sees an identifier: it copies placeholders, and `handoff` puts the real values back."
     ),
     limits=(
-        "It generates: check what it writes before it is sent (`handoff` compares every identifier with the source). It was "
-        "trained on the tools and domains in its training data; elsewhere use a form that is lossless without training."
+        "It generates: `handoff` checks each graph and every identifier in it against the delegation, and sends the prose itself "
+        "where the check fails. Without those checks do not use it. It knows the tools and domains of its training data."
     ),
     load=(
         "from transformers import AutoModelForCausalLM, AutoTokenizer",
@@ -27,7 +28,7 @@ KIND = Kind(
     ),
     load_here=(
         "from handoff import load_protocol",
-        'protocol = load_protocol("grpo", run="hf:{repo}@{revision}")',
+        'protocol = load_protocol("rl", run="hf:{repo}@{revision}")',
         "text = protocol.encode(delegation, seed=0)",
     ),
 )

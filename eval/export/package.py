@@ -12,11 +12,11 @@ import orjson
 
 from eval.export.adapter import Base, base_of, merge, pin
 from eval.export.base import Kind
-from eval.export.proof import ADAPTER_FILE
 from eval.export.safety import safe_files
 from handoff.errors import InputError, OutputError
 from handoff.files import sha256_file, write_text
 from handoff.models.locate import EXPORT_FILE
+from handoff.models.writer import ADAPTER_FILE
 from training.manifest import COMPLETE_FILE, MANIFEST_FILE
 from training.run import METRICS_FILE, MODEL_FOLDER
 
@@ -87,12 +87,11 @@ def collect(run: Run, kind: Kind, target: Path, *, merged: bool = False) -> Base
         if str(name) not in MINE:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / name)
-    adapter = (target / ADAPTER_FILE).exists()
-    if adapter and merged:
+    base = base_of(run.manifest)
+    if (target / ADAPTER_FILE).exists():
+        if not merged:
+            return pin(target, base)
         merge(target)
-    base = base_of(target, run.manifest)
-    if (target / ADAPTER_FILE).exists() and base is not None:
-        pin(target, base)
     return base
 
 

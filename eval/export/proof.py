@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval.export.base import Kind
 from handoff.errors import InputError
+from handoff.models.writer import ADAPTER_FILE
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +19,6 @@ SENTENCES = (
 )
 TOLERANCE = 1e-4
 """The largest difference of two logits that rounding may make."""
-ADAPTER_FILE = "adapter_config.json"
 
 
 def logits(kind: Kind, folder: Path) -> torch.Tensor:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from eval.export.base import ExportConfig, Kind
-from eval.export.card import OWN_LICENCE, licence, write_card, write_results
+from eval.export.card import OWN_LICENCE, Subject, licence, write_card, write_results
 from eval.export.hub import push
 from eval.export.package import LICENCE_FILE, collect, describe, list_files, put, read_run
 from eval.export.proof import check_onnx, logits
@@ -29,7 +29,7 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
         if chosen == OWN_LICENCE:
             shutil.copyfile(LICENCE_TEXT, built / LICENCE_FILE)
         describe(run, kind, base, built)
-        card = write_card(kind, run, base, chosen, results, built, config.push)
+        card = write_card(Subject(kind, run, base, chosen, results, built, config.push))
         if results is not None:
             write_results(built, results)
         check_onnx(kind, built, logits(kind, built))

@@ -14,7 +14,7 @@ import orjson
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError
 from handoff.models.lingua import Compressed, Lingua
-from handoff.models.locate import find_run
+from handoff.models.locate import find_run, model_folder
 from handoff.protocols.base import Reading
 from handoff.protocols.prose import Prose
 from handoff.protocols.reader import read_text
@@ -30,7 +30,7 @@ class Compressor:
                 "needs a run of `handoff train lingua`, or a model and its revision", field="run", found=[run, model]
             )
         self.folder = find_run(run) if run is not None else None
-        self.lingua = Lingua(self.folder / "model" if self.folder else str(model), revision)
+        self.lingua = Lingua(model_folder(self.folder) if self.folder else str(model), revision)
         self.rate = rate
         self._done: dict[str, Compressed] = {}
 

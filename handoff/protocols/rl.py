@@ -18,7 +18,7 @@ from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
 from handoff.faithfulness import unfaithful
 from handoff.models.dictation import UnfaithfulError, read_written, source_of
-from handoff.models.locate import find_run
+from handoff.models.locate import find_run, model_folder
 from handoff.models.writer import GraphWriter
 from handoff.placeholders import Lifted
 from handoff.plan import Plan
@@ -37,7 +37,7 @@ class Rl:
     def __init__(self, run: str | Path, backoff: bool = True, device: str = "cpu") -> None:
         self.folder = find_run(run)
         self.backoff = backoff
-        self.writer = GraphWriter.load(self.folder / "model", device)
+        self.writer = GraphWriter.load(model_folder(self.folder), device)
         self.compact = load_codec("compact")
         self.prose = Prose()
         self._written: dict[str, str] = {}
