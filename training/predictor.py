@@ -12,9 +12,10 @@ from data.corpus import CorpusRow, read_corpus
 from handoff.console import say, table, track
 from handoff.edits import Costs, diff
 from handoff.models.correction import Corrector
+from handoff.models.line_text import Words
 from handoff.models.predictor import Library, fit
 from handoff.models.vocabulary import build_vocabulary
-from handoff.protocols.delta import shortest
+from handoff.protocols.delta import in_compact_form, shortest
 from handoff.tokens import count_tokens
 from training.run import MODEL_FOLDER, FitConfig, chosen, finish, open_run
 
@@ -47,6 +48,7 @@ def run(config: PredictorConfig) -> int:
     library.save(config.run / MODEL_FOLDER)
     say(f"{len(library.plans)} plan prototypes of {len(library.steps)} step prototypes, from {len(plans)} plans")
     metrics = {"training_plans": len(plans), "plan_prototypes": len(library.plans), "step_prototypes": len(library.steps)}
+    metrics["part_prototypes"] = len(library.parts)
     metrics |= measure(library, rows["test"])
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
@@ -55,25 +57,35 @@ def run(config: PredictorConfig) -> int:
 
 
 def measure(library: Library, rows: Sequence[CorpusRow]) -> dict[str, Any]:
-    """Means over held-out plans: o200k tokens of a message, edits of a plan, the share of steps that were predicted right.
-
-    Plans longer as a script than in compact form count with the script.
-    """
+    """Means over held-out plans: o200k tokens of a message (in compact form where that is shorter), of all and of each
+    domain; edits of a plan, and the shares of steps that were predicted right and of those known as a step."""
     corrector = Corrector(library)
-    tokens = edits = steps = right = known = 0
+    tokens: dict[str, list[int]] = {}
+    compact = edits = steps = right = known = 0
     for row in track(rows, "measuring"):
         draft = shortest(row.plan, row.tools, corrector)
-        changes = diff(draft.predicted, draft.lines, Costs(1, lambda words: 1, lambda place, words: 1))
-        tokens += count_tokens(draft.text)
+        plain, script = count_tokens(in_compact_form(row.delegation.plan, row.tools)), count_tokens(draft.text)
+        changes = diff(draft.predicted, draft.lines, _ONE_EACH)
+        tokens.setdefault(row.domain, []).append(min(plain, script))
+        compact += plain < script
         edits += len(changes)
         steps += len(draft.lines)
         right += len(draft.predicted) - sum(edit.kind != "+" for edit in changes)
         known += sum(words in library.step_names for words in draft.lines)
-    plans = max(1, len(rows))
+    every = [count for counts in tokens.values() for count in counts]
     return {
         "held_out_plans": len(rows),
-        "tokens_a_message": tokens / plans,
-        "edits_a_plan": edits / plans,
+        "tokens_a_message": _mean(every),
+        **{f"tokens_a_message_{domain}": _mean(counts) for domain, counts in sorted(tokens.items())},
+        "in_compact_form": compact / max(1, len(rows)),
+        "edits_a_plan": edits / max(1, len(rows)),
         "steps_predicted": right / max(1, steps),
         "steps_known": known / max(1, steps),
     }
+
+
+_ONE_EACH: Costs[Words] = Costs(1, lambda words: 1, lambda place, words: 1)
+
+
+def _mean(counts: Sequence[int]) -> float:
+    return sum(counts) / max(1, len(counts))

@@ -37,6 +37,11 @@ PROTOCOLS: dict[str, Name] = {
         "T5 text",
         "The same model taught to rebuild the prose plan, which the receiver then reads: an ablation.",
     ),
+    "delta": Name(
+        "Predictive delta",
+        "Delta",
+        "A plan that both sides know, the values of this one, and an edit script from the one to the other. Nothing is lost.",
+    ),
     "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
     ORACLE: Name("Oracle", "Oracle", "The best of the declared formats for each task, chosen after the outcome is known."),
     ORACLE_ALL: Name("Oracle, all formats", "Oracle, all", "The same over every protocol on this page that is not routed."),

@@ -5,11 +5,13 @@ One line of text an edit, its number the place in the predicted plan:
     3-                     step 3 is not in the plan; `3-5` steps 3 to 5
     4=order2               instead of step 4 a step that the predictor knows
     4+order+user           after step 4 two such steps
-    4+return: 2= ^0 | 5-   ... a known step, changed: its second argument or other part, its fifth dropped
+    4+return: 2= ^0 | 5-   ... a known step, changed: its part 2 is another, its part 5 dropped
+    4=: 5= status3         step 4 as predicted, but for its part 5: one that the predictor knows
     4=: 3+ ? $ @get_order .status =pending    step 4 as predicted, with a guard after its part 3
     4+> @get_user_details _                   a step written in full
 
-The parts of a step are its tool (1), then its arguments, guards, effects and orders; signs are those of `line_text`.
+The parts of a step are its tool (1), then its arguments, guards, effects and orders; signs are those of `line_text`, and
+among them may stand names of parts, and of items of a list, that the predictor knows.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from handoff.edits import Costs, Edit, diff, patch
+from handoff.edits import Costs, Edit, Kind, diff, patch
 from handoff.errors import CodecError
 from handoff.models.line_text import Words, format_words, parts, read_words, signs
 from handoff.models.predictor import NAME, Library
@@ -48,7 +50,8 @@ class Corrector:
         edits = diff(predicted, lines, costs)
         texts: list[str] = []
         for is_deletion, run in groupby(edits, lambda edit: edit.kind == "-"):
-            texts += _deletions(list(run)) if is_deletion else self._others(predicted, list(run))
+            some = list(run)
+            texts += _deletions(some) if is_deletion else self._others(predicted, some)
         return texts
 
     def _others(self, predicted: Sequence[Words], edits: Sequence[Edit[Words]]) -> list[str]:
@@ -76,14 +79,35 @@ class Corrector:
         """The shortest text of a line that stands for a predicted one."""
         if words in self.library.step_names or old[:2] != words[:2]:
             return self.spell(words)
-        return min(f": {_part_edits(old, words)}", self.spell(words), key=_length)
+        return min(f": {self._part_edits(old, words)}", self.spell(words), key=_length)
 
     def _ways(self, words: Words) -> Iterator[str]:
-        yield format_words(words)
-        same = [(name, line) for name, line in self.library.step_words.items() if line[:2] == words[:2]]
+        yield self._format(words)
         own = parts(words)
+        same = [(name, line) for name, line in self.library.step_words.items() if line[:2] == words[:2]]
         for name, line in sorted(same, key=lambda item: _unlike(parts(item[1]), own))[:NEAR]:
-            yield f"{name}: {_part_edits(line, words)}"
+            yield f"{name}: {self._part_edits(line, words)}"
+
+    def _format(self, words: Words) -> str:
+        """The words as signs; for the longest runs that have one, a name."""
+        names = self.library.part_names
+        texts: list[str] = []
+        at = 0
+        while at < len(words):
+            longest = min(self.library.longest_part, len(words) - at)
+            length = next((n for n in range(longest, 1, -1) if words[at : at + n] in names), 1)
+            run = words[at : at + length]
+            texts.append(names[run] if length > 1 else format_words(run))
+            at += length
+        return " ".join(texts)
+
+    def _part_cost(self, part: Words) -> float:
+        return 3 + (1 if part in self.library.part_names else len(part))
+
+    def _part_edits(self, old: Words, new: Words) -> str:
+        """What is changed in a step."""
+        edits = diff(parts(old), parts(new), Costs(3, self._part_cost, lambda place, part: self._part_cost(part)))
+        return " | ".join(f"{edit.at}{edit.kind}{f' {self._format(edit.item)}' if edit.item else ''}" for edit in edits)
 
     def read(self, predicted: Sequence[Words], texts: Sequence[str]) -> list[Words]:
         """The lines that a script makes of the predicted ones. Raises CodecError."""
@@ -109,11 +133,29 @@ class Corrector:
     def _step(self, predicted: Sequence[Words], at: int, item: str) -> Words:
         changed = _CHANGED.fullmatch(item)
         if changed is None:
-            return self._known(item) if NAME.fullmatch(item) else read_words(item)
+            return self._known(item) if NAME.fullmatch(item) else self._expand(signs(item))
         if changed[1] is None and not 0 < at <= len(predicted):
             raise CodecError("an edit names no predicted step", found=f"{at}=: {changed[2]}")
         old = predicted[at - 1] if changed[1] is None else self._known(changed[1])
-        return tuple(word for part in patch(parts(old), _read_part_edits(changed[2])) for word in part)
+        return tuple(word for part in patch(parts(old), self._read_part_edits(changed[2])) for word in part)
+
+    def _read_part_edits(self, text: str) -> list[Edit[Words]]:
+        edits: list[Edit[Words]] = []
+        for is_bar, run in groupby(signs(text), lambda sign: sign == "|"):
+            if is_bar:
+                continue
+            place, *words = run
+            found = _EDIT.fullmatch(place)
+            if found is None or found[3] or (found[2] == "-") == bool(words):
+                raise CodecError("an edit of a step is a place, then - = or +, then a part", found=place)
+            kind: Kind = "-" if found[2] == "-" else "=" if found[2] == "=" else "+"
+            edits.append(Edit(int(found[1]), kind, self._expand(words) if words else None))
+        return edits
+
+    def _expand(self, found: Sequence[str]) -> Words:
+        """The words of signs, among which names of parts may stand."""
+        known = self.library.part_words
+        return tuple(word for sign in found for word in (known[sign] if sign in known else read_words([sign])))
 
     def _known(self, name: str) -> Words:
         words = self.library.step_words.get(name)
@@ -134,28 +176,6 @@ def _deletions(edits: Sequence[Edit[Words]]) -> list[str]:
     return texts
 
 
-_PART_COSTS: Costs[Words] = Costs(3, lambda part: 3 + len(part), lambda place, part: 3 + len(part))
-
-
 def _unlike(old: Sequence[Words], new: Sequence[Words]) -> float:
     """How many words parts of `new` have that are not among those of `old`, and how many parts are to go."""
     return sum(3 + len(part) for part in new if part not in old) + sum(1 for part in old if part not in new)
-
-
-def _part_edits(old: Words, new: Words) -> str:
-    edits = diff(parts(old), parts(new), _PART_COSTS)
-    return " | ".join(f"{edit.at}{edit.kind}{f' {format_words(edit.item)}' if edit.item else ''}" for edit in edits)
-
-
-def _read_part_edits(text: str) -> list[Edit[Words]]:
-    edits: list[Edit[Words]] = []
-    for is_bar, run in groupby(signs(text), lambda sign: sign == "|"):
-        if is_bar:
-            continue
-        place, *words = run
-        found = _EDIT.fullmatch(place)
-        if found is None or found[3] or (found[2] == "-") == bool(words):
-            raise CodecError("an edit of a step is a place, then - = or +, then a part", found=place)
-        kind = "-" if found[2] == "-" else "=" if found[2] == "=" else "+"
-        edits.append(Edit(int(found[1]), kind, read_words(words) if words else None))  # type: ignore[arg-type]
-    return edits

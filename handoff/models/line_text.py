@@ -12,8 +12,9 @@ this role, `~0` the one that was last used in any. `?` is a guard, `!` an effect
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 from handoff.errors import CodecError
 from handoff.models.skeleton import BACK, END, NEW, SAME, SLOT
@@ -32,6 +33,8 @@ _SIGNS = {
 _MARKS = {sign: mark for mark, sign in _SIGNS.items()}
 _LEXEME = re.compile(r'[@.=]"(?:[^"\\]|\\.)*"|[^ ]+')
 _PLAIN = re.compile(r"[\w-]+", re.ASCII)
+_BARE = re.compile(r"(?!(true|false|null)$)[a-z_]+")
+"""A text that needs no quotes as a constant."""
 
 
 @cache
@@ -40,11 +43,8 @@ def _sign(word: str) -> str:
         return _SIGNS[word]
     if word[0] == "=":
         value = loads(word[1:])
-        return f"={value}" if isinstance(value, str) and re.fullmatch(r"[a-z_]+", value) and value not in _CONSTANTS else word
+        return f"={value}" if isinstance(value, str) and _BARE.fullmatch(value) else word
     return word if _PLAIN.fullmatch(word, 1) else f"{word[0]}{dumps(word[1:])}"
-
-
-_CONSTANTS = ("true", "false", "null")
 
 
 @cache
@@ -56,8 +56,7 @@ def _word(sign: str) -> str:
         raise CodecError("not a sign of a line", found=sign)
     try:
         if kind == "=":
-            bare = re.fullmatch(r"[a-z_]+", rest) and rest not in _CONSTANTS
-            return f"={dumps(rest if bare else loads(rest))}"
+            return f"={dumps(rest if _BARE.fullmatch(rest) else loads(rest))}"
         return f"{kind}{loads(rest)}" if rest[0] == '"' else sign
     except ValueError as error:
         raise CodecError("a quoted text is not valid JSON", found=sign) from error
@@ -83,8 +82,12 @@ def read_words(text: str | Sequence[str]) -> Words:
 
 def parts(words: Words) -> list[Words]:
     """A line's head (what it calls) and then each argument, guard, effect and order. Joined they are the line again."""
-    scan = _Scan(words)
-    return list(scan.parts())
+    return _Scan(words).parts()
+
+
+def elements(part: Words) -> list[Words]:
+    """The values in a part that is a list; of any other part nothing."""
+    return list(_Scan(part).elements()) if part[0] == "<list>" else []
 
 
 class _Scan:
@@ -94,13 +97,20 @@ class _Scan:
         self.words = words
         self.at = 0
 
+    def elements(self) -> Iterator[Words]:
+        self.at = 1
+        while self.peek() != END:
+            start = self.at
+            self.value()
+            yield self.words[start : self.at]
+
     def parts(self) -> list[Words]:
         cuts = [0, 2]
         self.at = 2
         while self.at < len(self.words):
             self.part()
             cuts.append(self.at)
-        return [self.words[start:end] for start, end in zip(cuts, cuts[1:], strict=False) if self.words[start:end]]
+        return [self.words[start:end] for start, end in pairwise(cuts) if self.words[start:end]]
 
     def peek(self) -> str:
         return self.words[self.at] if self.at < len(self.words) else END

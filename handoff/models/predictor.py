@@ -1,8 +1,9 @@
 """The predictor that sender and receiver of a predictive delta share: plans seen in training, their values lifted out.
 
 Nothing here is a network. A *step prototype* is the line of a step (`handoff.models.skeleton`) without its values, a *plan
-prototype* a sequence of those; both have names that a person can say (`order`, `order2`, `exchange14`), and counts. The names
-are the most frequent first, so that a usual one is short.
+prototype* a sequence of those, and frequent parts of steps (an argument, an item
+of a list, a guard) are prototypes, too. All have names that a
+person can say (`order`, `order2`, `exchange14`) and counts; the most frequent come first, so that a usual name is short.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from handoff.edits import Costs, distance
 from handoff.errors import CodecError, InputError
 from handoff.files import sha256_json, write_text
 from handoff.models.hints import code_words
-from handoff.models.line_text import Words, format_words, read_words
+from handoff.models.line_text import Words, elements, format_words, parts, read_words
 from handoff.models.skeleton import linearise
 from handoff.plan import Plan
 
@@ -39,9 +40,9 @@ class Prototype(NamedTuple):
 
     name: str
     content: tuple[str, ...]
-    """A step's words, or the names of a plan's steps."""
+    """The words of a step or part, or the names of a plan's steps."""
     seen: int
-    """How many training plans (for a step: how often in them)."""
+    """How many training plans (for a step or part: how often in them)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Library:
 
     words: frozenset[str]
     """Tool names, keys and constants that a line may hold; every other value is lifted out."""
+    parts: tuple[Prototype, ...]
     steps: tuple[Prototype, ...]
     plans: tuple[Prototype, ...]
 
@@ -72,6 +74,21 @@ class Library:
     def step_names(self) -> Mapping[Words, str]:
         """The inverse of `step_words`."""
         return {step.content: step.name for step in self.steps}
+
+    @cached_property
+    def part_words(self) -> Mapping[str, Words]:
+        """Name of a part -> its words."""
+        return {part.name: part.content for part in self.parts}
+
+    @cached_property
+    def part_names(self) -> Mapping[Words, str]:
+        """The inverse of `part_words`."""
+        return {part.content: part.name for part in self.parts}
+
+    @cached_property
+    def longest_part(self) -> int:
+        """Words in the longest part that has a name."""
+        return max((len(part.content) for part in self.parts), default=0)
 
     @cached_property
     def _plan_lines(self) -> Mapping[str, list[Words]]:
@@ -100,6 +117,7 @@ class Library:
     def _content(self) -> dict[str, Any]:
         return {
             "words": sorted(self.words),
+            "parts": [{"name": p.name, "count": p.seen, "part": format_words(p.content)} for p in self.parts],
             "steps": [{"name": s.name, "count": s.seen, "line": format_words(s.content)} for s in self.steps],
             "plans": [{"name": p.name, "count": p.seen, "steps": " ".join(p.content)} for p in self.plans],
         }
@@ -126,16 +144,17 @@ class Library:
 
     @classmethod
     def _of(cls, content: Mapping[str, Any]) -> Library:
+        named = tuple(Prototype(p["name"], read_words(p["part"]), p["count"]) for p in content["parts"])
         steps = tuple(Prototype(s["name"], read_words(s["line"]), s["count"]) for s in content["steps"])
         plans = tuple(Prototype(p["name"], tuple(p["steps"].split()), p["count"]) for p in content["plans"])
         known = {step.name for step in steps}
-        for prototype in (*steps, *plans):
+        for prototype in (*named, *steps, *plans):
             if not NAME.fullmatch(prototype.name):
                 raise CodecError("a prototype's name is letters and a number", found=prototype.name)
         for plan in plans:
             if not known.issuperset(plan.content):
                 raise CodecError("a plan has a step that the library lacks", found=plan.name)
-        return cls(frozenset(content["words"]), steps, plans)
+        return cls(frozenset(content["words"]), named, steps, plans)
 
 
 def fit(plans: Sequence[tuple[Plan, Toolset]], words: frozenset[str]) -> Library:
@@ -148,7 +167,19 @@ def fit(plans: Sequence[tuple[Plan, Toolset]], words: frozenset[str]) -> Library
         Counter(tuple(names[line] for line in plan) for plan in lines if plan),
         lambda content: re.sub(r"\d", "", content[-1]),
     )
-    return Library(words, tuple(steps), (*found, Prototype(NOTHING, (), 0)))
+    counts: Counter[Words] = Counter()
+    for step in steps:
+        for part in parts(step.content)[1:]:
+            for piece in (part, *elements(part)):
+                counts[piece] += step.seen
+    usual = Counter({part: seen for part, seen in counts.items() if seen > 1 and len(part) > 1})
+    return Library(words, tuple(_named(usual, _last_key)), tuple(steps), (*found, Prototype(NOTHING, (), 0)))
+
+
+def _last_key(words: Words) -> str:
+    """What a part is called: the first word of the last key in it."""
+    letters = next((found for word in reversed(words) if word[0] == "." and (found := re.search(r"[a-z]+", word.lower()))), None)
+    return letters.group() if letters else "part"
 
 
 def _named(counts: Counter[tuple[str, ...]], stem: Callable[[tuple[str, ...]], str]) -> list[Prototype]:

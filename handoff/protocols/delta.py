@@ -64,8 +64,7 @@ class Delta:
         return self._sent[key]
 
     def _write(self, delegation: Delegation) -> str:
-        plain = self.compact.encode(delegation.plan, delegation.tools)
-        texts = [f"{COMPACT_MARK} {check_words(delegation.plan, '')}\n{plain}"]
+        texts = [in_compact_form(delegation.plan, delegation.tools)]
         plan = Plan.from_graph(delegation.plan)[0]
         if plan.to_graph().same_as(delegation.plan):
             texts += (draft.text for draft in drafts(plan, delegation.tools, self.corrector))
@@ -105,6 +104,11 @@ class Delta:
         """What the report says of the predictor."""
         metrics = orjson.loads((self.folder / "metrics.json").read_bytes()) if (self.folder / "metrics.json").exists() else {}
         return {"run": self.folder.name, "parameters": 0, "training": metrics}
+
+
+def in_compact_form(graph: Graph, tools: Toolset) -> str:
+    """The message that needs no predictor."""
+    return f"{COMPACT_MARK} {check_words(graph, '')}\n{load_codec('compact').encode(graph, tools)}"
 
 
 class Draft(NamedTuple):

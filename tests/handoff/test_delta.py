@@ -40,7 +40,7 @@ SEEN = (
 
 
 def library() -> Library:
-    return fit([(plan, TOOLS) for plan in SEEN], WORDS)
+    return fit([(plan, TOOLS) for plan in (*SEEN, *SEEN)], WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +168,19 @@ def test_a_script_says_what_differs(shop: Delta, change: object, script: list[st
     assert found == script
 
 
+def test_parts_that_training_had_twice_have_names() -> None:
+    corrector = Corrector(fit([(EXCHANGE, SHOP)] * 2, SHOP_WORDS))
+    guarded = Step("cancel_pending_order", {"order_id": "#W6390527", "reason": "late"}, EXCHANGE.steps[3].guards)
+    lines = [line.words for line in linearise(Plan((*EXCHANGE.steps[:3], guarded)), SHOP, SHOP_WORDS)]
+    predicted = corrector.library.predict("report")
+    script = corrector.write(predicted, lines)
+    assert script == ["4=> @cancel_pending_order ^0 _ status2", "5-6"]
+    assert corrector.library.part_words["status2"] == read_words("? @get_order_details .status _")
+    assert corrector.read(predicted, script) == lines
+    with pytest.raises(CodecError, match="not a sign"):
+        corrector.read(predicted, [script[0].replace("status2", "unknown")])
+
+
 def test_values_keep_their_types(shop: Delta) -> None:
     values = ["00713", "713", 713, 7.0, True, "true", None, "null", "", " x", "a\nb", "_", "^0", "1e5"]
     plan = Plan((Step("report", {"info": values}, is_action=True),))
@@ -233,8 +246,8 @@ def test_a_library_survives_its_file_and_is_the_same_for_the_same_plans(tmp_path
     made = library()
     made.save(tmp_path)
     assert Library.load(tmp_path) == made and Library.load(tmp_path).hash == made.hash
-    assert fit([(plan, TOOLS) for plan in reversed(SEEN)], WORDS).hash == made.hash
-    assert [(p.name, p.seen) for p in made.plans] == [("order", 2), ("report", 1), (NOTHING, 0)]
+    assert fit([(plan, TOOLS) for plan in reversed((*SEEN, *SEEN))], WORDS).hash == made.hash
+    assert [(p.name, p.seen) for p in made.plans] == [("order", 4), ("report", 2), (NOTHING, 0)]
 
 
 @pytest.mark.parametrize(

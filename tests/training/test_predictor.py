@@ -1,0 +1,69 @@
+"""Training of the predictor: the training split alone, the same library each time, figures that mean what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from datasets import Dataset, DatasetDict
+
+from handoff.delegation import Tool, Toolset
+from handoff.models.predictor import Library
+from handoff.plan import Plan, Step
+from handoff.reference import parse_reference as ref
+from training.predictor import PredictorConfig, run
+
+TOOLS = [
+    {"name": "get_user", "parameters": {"properties": {"user_id": {"type": "string"}}}},
+    {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
+]
+TOOLSET = Toolset([Tool(t["name"], "", t["parameters"]) for t in TOOLS])  # type: ignore[arg-type]
+
+
+def plan(user: str, reason: str) -> Plan:
+    return Plan((Step("get_user", {"user_id": user}), Step("cancel", {"order_id": ref("t1.orders[0]"), "reason": reason})))
+
+
+def row(number: int, one: Plan) -> dict[str, object]:
+    return {"source": "gold", "domain": "shop", "task_id": str(number), "task": "", "prose": "", "graph": one.to_graph().dumps()}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> PredictorConfig:
+    train = [row(n, plan(f"mei_{n}", "late")) for n in range(6)]
+    held_out = [row(90, plan("secret_7", "late")), row(91, Plan((Step("cancel", {"order_id": "#W1", "reason": "lost"}),)))]
+    parts = {"train": train, "validation": train[:1], "test": held_out}
+    DatasetDict({name: Dataset.from_list(rows) for name, rows in parts.items()}).save_to_disk(str(tmp_path / "corpus"))
+    (tmp_path / "corpus" / "tools.json").write_bytes(orjson.dumps({"shop": TOOLS}))
+    return PredictorConfig(run=tmp_path / "run", corpus=tmp_path / "corpus")
+
+
+def test_the_library_comes_from_the_training_split_alone(config: PredictorConfig) -> None:
+    assert run(config) == 0
+    text = (config.run / "model" / "library.json").read_text()
+    assert "late" in text and "mei_" not in text  # what has a digit is a value
+    assert "secret_7" not in text and "lost" not in text
+    library = Library.load(config.run / "model")
+    assert [(p.name, p.seen) for p in library.plans] == [("cancel", 6), ("nothing", 0)]
+    assert (config.run / "COMPLETE").exists()
+
+
+def test_held_out_figures(config: PredictorConfig) -> None:
+    run(config)
+    found = orjson.loads((config.run / "metrics.json").read_bytes())
+    assert found["held_out_plans"] == 2 and found["training_plans"] == 6
+    assert found["steps_predicted"] == pytest.approx(2 / 3)  # the first plan's two; the other's only one differs
+    assert found["steps_known"] == pytest.approx(2 / 3)
+    assert found["tokens_a_message"] == found["tokens_a_message_shop"] > 0
+
+
+def test_the_same_data_give_the_same_library_and_fewer_plans_another(config: PredictorConfig, tmp_path: Path) -> None:
+    def hash_of(**changes: object) -> str:
+        made = config.model_copy(update=changes)
+        run(made)
+        return Library.load(made.run / "model").hash
+
+    first = hash_of()
+    assert hash_of(run=tmp_path / "again") == first
+    assert hash_of(run=tmp_path / "few", train_plans=3) != first

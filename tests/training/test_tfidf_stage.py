@@ -1,0 +1,70 @@
+"""The share of words is chosen by what the keywords still do, on the training tasks alone."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import orjson
+import pytest
+from datasets import Dataset, DatasetDict
+
+from data.environments import load_environment
+from data.labels.dataflow import label
+from data.labels.facts import facts_of
+from handoff.delegation import Delegation, Toolset
+from handoff.protocols import load_protocol
+from handoff.protocols.prose import Prose
+from handoff.protocols.tfidf import load_table
+from handoff.tokens import count_tokens
+from training.tfidf import Point, TfIdfConfig, best, run
+
+pytest.importorskip("tau2")
+
+from data.environments.gold import replay_gold
+
+
+def test_the_greatest_fidelity_wins_and_of_equal_ones_the_fewest_tokens() -> None:
+    assert best([Point(0.1, 0.2, 10), Point(0.5, 0.4, 50), Point(0.9, 0.4, 90)]).keep == 0.5
+    assert best([Point(0.9, 0.4, 90), Point(0.5, 0.4, 50), Point(0.1, 0.5, 95)]).keep == 0.1
+    assert best([Point(0.2, 0.0, 20), Point(0.1, 0.0, 10)]).keep == 0.1
+
+
+@pytest.fixture(scope="module")
+def delegations() -> list[Delegation]:
+    tools = Toolset.from_schemas(load_environment("tau2-airline").tools)
+    return [
+        Delegation(one.task.id, one.task.text, tools, label(one, facts_of(one)).plan.to_graph())
+        for one in islice(replay_gold("tau2-airline"), 6)
+    ]
+
+
+@pytest.fixture
+def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
+    rows = [
+        {"source": "gold", "domain": "airline", "task_id": d.id, "task": d.task, "prose": prose, "graph": d.plan.dumps()}
+        for d in delegations
+        for prose in [Prose().encode(d, 0)]
+    ]
+    held_out = [rows[0] | {"prose": "zebra"}]
+    sampled = [row | {"source": "synth"} for row in rows[:2]]
+    parts = {"train": rows + sampled, "validation": held_out, "test": held_out}
+    DatasetDict({name: Dataset.from_list(part) for name, part in parts.items()}).save_to_disk(str(tmp_path / "corpus"))
+    tools = {"airline": list(load_environment("tau2-airline").tools)}
+    (tmp_path / "corpus" / "tools.json").write_bytes(orjson.dumps(tools))
+    return TfIdfConfig(run=tmp_path / "run", corpus=tmp_path / "corpus", grid=(0.1, 0.5, 1.0))
+
+
+def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegations: list[Delegation]) -> None:
+    assert run(config) == 0
+    metrics = orjson.loads((config.run / "metrics.json").read_bytes())
+    points = [Point(**point) for point in metrics["curve"]]
+    assert [point.keep for point in points] == [0.1, 0.5, 1.0]
+    assert points[0].tokens < points[1].tokens < points[2].tokens
+    assert all(point.fidelity * 6 == pytest.approx(round(point.fidelity * 6)) for point in points)  # six tasks: no sampled one
+    assert points[2].fidelity >= points[0].fidelity
+    table = load_table(config.run / "model" / "table.json")
+    assert table["keep"] == metrics["keep"] == best(points).keep
+    assert table["documents"] == 8 and "zebra" not in table["idf"]
+    texts = [load_protocol("tfidf", run=config.run).encode(delegation, 0) for delegation in delegations]
+    assert sum(map(count_tokens, texts)) / 6 == pytest.approx(best(points).tokens)
