@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,29 +39,36 @@ class KeepLabeller:
     """How often a piece with these surroundings was kept, and how often not."""
 
     def label(self, text: str, plan: Plan, tools: Toolset) -> list[bool]:
-        """For each piece of the text (`split_pieces`): does the graph need it?"""
+        """For each piece of the text (`split_pieces`): does the graph need it?
+
+        What was right for the same words elsewhere is tried first, then searched where it loses something or nothing is known.
+        """
         search = _Search(text, plan, tools)
         start = 0
         for end in [*(m.end() for m in _PARAGRAPH.finditer(text)), len(text)]:
             search.drop(search.within(start, end))
             start = end
+        counts = [self.seen.setdefault(around, Counter()) for around in _surroundings(search)]
+        open_ = {place for place, keep in enumerate(search.kept) if keep}
+        unneeded = {place for place in open_ if counts[place][False] > counts[place][True]}
+        unknown = {place for place in open_ if not counts[place]}
+        if search.drop(sorted(unneeded)):
+            unneeded = set()
         for start, end in clauses(text):
-            own = [place for place in search.within(start, end) if search.kept[place]]
-            if own:
-                self._clause(search, own)
+            own = search.within(start, end)
+            search.thin([place for place in own if place in unneeded])
+            search.thin([place for place in own if place in unknown])
+        for count, keep in zip(counts, search.kept, strict=True):
+            count[keep] += 1
         return search.kept
 
-    def _clause(self, search: _Search, own: list[int]) -> None:
-        """Try what was right for the same words elsewhere; search where that loses something, and where nothing is known."""
-        forms = ["", "", *(_form(search.spelled(place)) for place in own), "", ""]
-        around = [tuple(forms[number : number + 2 * _REACH + 1]) for number in range(len(own))]
-        counts = [self.seen.setdefault(context, Counter()) for context in around]
-        unneeded = [place for place, count in zip(own, counts, strict=True) if count[False] > count[True]]
-        unknown = [place for place, count in zip(own, counts, strict=True) if not count]
-        search.thin(unneeded)
-        search.thin(unknown)
-        for place, count in zip(own, counts, strict=True):
-            count[search.kept[place]] += 1
+
+def _surroundings(search: _Search) -> Iterator[tuple[str, ...]]:
+    """Each piece with its neighbours, values left out."""
+    nothing = [""] * _REACH
+    forms = [*nothing, *(_form(search.spelled(place)) for place in range(len(search.pieces))), *nothing]
+    for place in range(len(search.pieces)):
+        yield tuple(forms[place : place + 2 * _REACH + 1])
 
 
 def _form(piece: str) -> str:
@@ -110,8 +117,8 @@ class _Search:
 
     def thin(self, places: Sequence[int]) -> None:
         """Drop what can be dropped of a run, larger parts first."""
-        if self.drop(places) or len(places) == 1:
-            return  # an empty run is dropped at once
+        if not places or self.drop(places) or len(places) == 1:
+            return
         middle = len(places) // 2
         self.thin(places[:middle])
         self.thin(places[middle:])
@@ -144,12 +151,12 @@ def _condition(key: str, value: str) -> re.Pattern[str]:
     return re.compile(rf"\b{words}\b[^\n]{{0,60}}?(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE)
 
 
-def keyword_labels(text: str, idf: Mapping[str, float], unseen: float, count: int) -> list[bool]:
-    """The `count` pieces of the greatest idf, the first ones among equals; a term the table has not seen weighs `unseen`."""
+def keyword_labels(text: str, idf: Mapping[str, float], unseen: float, share: float) -> list[bool]:
+    """A share of the pieces, those of the greatest idf, the first among equals; a term that the table lacks weighs `unseen`."""
     pieces = split_pieces(text)
     weights = [_weight(text, span, idf, unseen) for span in pieces]
     ranked = sorted(range(len(pieces)), key=lambda place: (-weights[place], place))
-    chosen = set(ranked[:count])
+    chosen = set(ranked[: round(share * len(pieces))])
     return [place in chosen for place in range(len(pieces))]
 
 
