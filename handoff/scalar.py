@@ -100,5 +100,8 @@ def scan_scalar(text: str, at: int, stops: str, kind: str | None = None) -> tupl
     if not word:
         raise CodecError("a value is missing", found=text[max(0, at - 20) : at + 20])
     if kind != "string" and _JSON_SCALAR.fullmatch(word):
-        return loads(word), end
+        try:
+            return loads(word), end
+        except ValueError as error:
+            raise CodecError("a number that is too large", found=word[:40]) from error
     return word, end

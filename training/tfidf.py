@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,6 +15,7 @@ from data.environments import load_environment
 from data.environments.base import Environment
 from data.labels.replay import Replay, reaches_gold, run_plan
 from handoff.console import say, table, track
+from handoff.errors import InputError
 from handoff.files import write_text
 from handoff.plan import Plan
 from handoff.protocols.prose import Prose
@@ -55,6 +57,8 @@ def run(config: TfIdfConfig) -> int:
     rows = chosen(read_corpus(config.corpus)["train"], config)
     weights = fit(row.prose for row in rows)
     gold = [row for row in rows if row.source == "gold"][: config.tasks]
+    if not gold:
+        raise InputError("holds no training task of a benchmark to choose by: import its gold plans", file=config.corpus)
     points = curve(weights, gold, config)
     keep = best(points).keep
     path = config.run / MODEL_FOLDER / TABLE_FILE
@@ -92,7 +96,7 @@ def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfCo
                 text = " ".join(chosen_by.of(words))
                 tokens[keep].append(count_tokens(text))
                 reached[keep].append(trial.reaches(read_text(text, row.tools)))
-    return [Point(keep, _mean(reached[keep]), _mean(tokens[keep])) for keep in config.grid]
+    return [Point(keep, fmean(reached[keep]), fmean(tokens[keep])) for keep in config.grid]
 
 
 class _Trial:
@@ -108,7 +112,3 @@ class _Trial:
         if key not in self.seen:
             self.seen[key] = reaches_gold(self.environment, self.task, self.gold, plan)
         return self.seen[key]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

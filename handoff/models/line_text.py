@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 
 from handoff.errors import CodecError
@@ -31,13 +31,14 @@ _SIGNS = {
     **{word: f"-{count}" for count, word in enumerate(BACK, 1)},
 }
 _MARKS = {sign: mark for mark, sign in _SIGNS.items()}
+CACHED = 4096
 _LEXEME = re.compile(r'[@.=]"(?:[^"\\]|\\.)*"|[^ ]+')
 _PLAIN = re.compile(r"[\w-]+", re.ASCII)
 _BARE = re.compile(r"(?!(true|false|null)$)[a-z_]+")
 """A text that needs no quotes as a constant."""
 
 
-@cache
+@lru_cache(CACHED)
 def _sign(word: str) -> str:
     if word in _SIGNS:
         return _SIGNS[word]
@@ -47,7 +48,7 @@ def _sign(word: str) -> str:
     return word if _PLAIN.fullmatch(word, 1) else f"{word[0]}{dumps(word[1:])}"
 
 
-@cache
+@lru_cache(CACHED)
 def _word(sign: str) -> str:
     if sign in _MARKS:
         return _MARKS[sign]

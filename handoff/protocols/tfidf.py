@@ -112,6 +112,7 @@ class TfIdf:
         """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
         self.folder = find_run(run)
         table = load_table(self.folder / "model" / TABLE_FILE)
+        self._terms = len(table["idf"])
         self.keywords = Keywords(table, table["keep"] if keep is None else keep)
         self._prose = Prose()
 
@@ -124,3 +125,7 @@ class TfIdf:
 
     def decode(self, text: str, tools: Toolset) -> Reading:
         return Reading(text, read_text(text, tools))
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the run behind the protocol: how many weights, and the share of words that stays."""
+        return {"run": self.folder.name, "parameters": self._terms, "training": {"keep": self.keywords.keep}}

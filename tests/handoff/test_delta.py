@@ -230,6 +230,8 @@ def test_the_compact_form_crosses_where_it_is_shorter(protocol: Delta) -> None:
         ("{v} report aa aa\n\n3+> ;", "not a sign"),
         ("{v} report aa aa\n\n3+>  _", "one space"),
         ("{v} nothing aa aa\nx", "no slot takes"),
+        ("{v} nothing aa aa\n'1e999", "too large"),
+        ("{v} nothing aa aa\n'" + "1" * 5000, "too large"),
         ("{v} nothing aa aa\n", "check sum"),
         ("{v} nothing aa aa\n\n0+> @get_order_details", "check sum"),
         ("{v} report aa aa\n", "without a value"),

@@ -13,6 +13,8 @@ from data.environments import load_environment
 from data.labels.dataflow import label
 from data.labels.facts import facts_of
 from handoff.delegation import Delegation, Toolset
+from handoff.errors import InputError
+from handoff.plan import Plan
 from handoff.protocols import load_protocol
 from handoff.protocols.prose import Prose
 from handoff.protocols.tfidf import load_table
@@ -63,8 +65,22 @@ def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegatio
     assert points[0].tokens < points[1].tokens < points[2].tokens
     assert all(point.fidelity * 6 == pytest.approx(round(point.fidelity * 6)) for point in points)  # six tasks: no sampled one
     assert points[2].fidelity >= points[0].fidelity
+    assert load_protocol("tfidf", run=config.run).model_info()["training"] == {"keep": metrics["keep"]}
     table = load_table(config.run / "model" / "table.json")
     assert table["keep"] == metrics["keep"] == best(points).keep
     assert table["documents"] == 8 and "zebra" not in table["idf"]
     texts = [load_protocol("tfidf", run=config.run).encode(delegation, 0) for delegation in delegations]
     assert sum(map(count_tokens, texts)) / 6 == pytest.approx(best(points).tokens)
+
+
+def test_without_a_training_task_nothing_can_be_chosen(config: TfIdfConfig) -> None:
+    rows = [
+        {"source": "synth", "domain": "airline", "task_id": "1", "task": "", "prose": "a", "graph": Plan(()).to_graph().dumps()}
+    ]
+    parts = dict.fromkeys(("train", "validation", "test"), Dataset.from_list(rows))
+    tools = (config.corpus / "tools.json").read_bytes()
+    DatasetDict(parts).save_to_disk(str(config.corpus))
+    (config.corpus / "tools.json").write_bytes(tools)
+    with pytest.raises(InputError, match="no training task"):
+        run(config)
+    assert not (config.run / "COMPLETE").exists()
