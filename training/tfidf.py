@@ -73,6 +73,8 @@ def run(config: TfIdfConfig) -> int:
     }
     finish(config, metrics)
     table(["keep", "fidelity on training tasks", "tokens"], [[p.keep, f"{p.fidelity:.3f}", f"{p.tokens:.0f}"] for p in points])
+    if not best(points).fidelity:
+        say("no share of the words carried out any training task: the shortest was taken")
     say(f"keep {keep}; table: {path}")
     return 0
 
