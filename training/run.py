@@ -148,7 +148,7 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     Log lines of steps after the checkpoint are dropped first, so the log is the one an uninterrupted run writes.
     Raises StoppedError after SIGINT, SIGTERM or SIGUSR1.
     """
-    from transformers import EarlyStoppingCallback, PrinterCallback
+    from transformers import PrinterCallback
     from transformers.utils import logging
 
     if trainer.args.disable_tqdm:
@@ -160,7 +160,7 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(log.callback())
     if config.patience is not None:
-        trainer.add_callback(EarlyStoppingCallback(config.patience))
+        trainer.add_callback(_early_stop(config.patience))
     trainer.add_callback(stop.callback())
     if checkpoint:
         say(f"resuming from step {step}")
@@ -210,6 +210,23 @@ class _Log:
                         stream.write(orjson.dumps({"step": state.best_global_step, **best}) + b"\n")
 
         return LogToFile()
+
+
+def _early_stop(patience: int) -> Any:
+    """Stops after `patience` measurements without a better one. It counts in the state that a checkpoint holds, so a resumed run
+    stops where an uninterrupted one does; transformers' own callback begins to count anew."""
+    from transformers import TrainerCallback
+
+    class StopEarly(TrainerCallback):
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
+            measured = {entry["step"] for entry in state.log_history if any(key.startswith("eval_") for key in entry)}
+            if sum(step > (state.best_global_step or 0) for step in measured) >= patience:
+                control.should_training_stop = True
+            return control
+
+        on_train_begin = on_save  # it was killed after it had stopped, before it was complete
+
+    return StopEarly()
 
 
 def _shown(logs: Mapping[str, float]) -> str:

@@ -152,7 +152,8 @@ class GraphAutoencoder:
 
 def _rank(logits: Any) -> list[int]:
     """Tokens, the likeliest first; of equal ones the lower id, whatever the machine."""
-    return [int(i) for i in (-logits).argsort(stable=True)]
+    ranked: list[int] = (-logits).argsort(stable=True).tolist()
+    return ranked
 
 
 def _first(tokens: Iterator[int]) -> int:

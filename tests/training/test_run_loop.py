@@ -1,0 +1,138 @@
+"""What the shared run loop adds to a Trainer: the best checkpoint is kept, early stopping, and how it reports."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_trainer import Run
+from transformers import TrainerCallback
+
+from training.run import RunConfig, chosen
+
+ROOT = Path(__file__).parents[2]
+
+
+class CrashError(RuntimeError):
+    pass
+
+
+class CrashAt(TrainerCallback):
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step == self.step:
+            raise CrashError
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in (folder / "metrics.jsonl").read_bytes().splitlines()]
+
+
+def validation(folder: Path) -> dict[int, float]:
+    """Step -> validation loss."""
+    return {entry["step"]: entry["eval_loss"] for entry in log(folder) if "eval_loss" in entry}
+
+
+def test_the_best_checkpoint_becomes_the_model_not_the_last(tmp_path: Path) -> None:
+    weight = Run(tmp_path, wanted=3)()
+    losses = validation(tmp_path)
+    best = min(losses, key=losses.__getitem__)
+    assert 2 < best < 20  # it got better, then worse
+    # the loss of a weight is (weight - 3)^2 times the mean of x^2 over 0, 1, 2, 3
+    assert (weight - 3) ** 2 * 3.5 == pytest.approx(losses[best], rel=1e-4)
+    *_, last = log(tmp_path)
+    assert last == {"step": best, "best": "loss", "value": losses[best]}
+
+
+def test_without_a_better_measurement_training_stops(tmp_path: Path) -> None:
+    whole = Run(tmp_path / "whole", wanted=3)
+    patient = Run(tmp_path / "patient", wanted=3, patience=2)
+    assert patient() == whole()
+    losses = validation(tmp_path / "patient")
+    best = min(losses, key=losses.__getitem__)
+    assert max(losses) == patient.trainer.state.global_step == best + 2 * 2
+    assert max(validation(tmp_path / "whole")) == 20
+
+
+@pytest.mark.parametrize("crash", [5, 7, 9])
+def test_a_resumed_run_stops_early_at_the_same_step(tmp_path: Path, crash: int) -> None:
+    whole = Run(tmp_path / "whole", wanted=3, patience=2)
+    weight = whole()
+    assert crash < whole.trainer.state.global_step < 20
+    with pytest.raises(CrashError):
+        Run(tmp_path / "broken", wanted=3, patience=2, callbacks=[CrashAt(crash)])()
+    resumed = Run(tmp_path / "broken", wanted=3, patience=2)
+    assert resumed() == weight
+    assert resumed.trainer.state.global_step == whole.trainer.state.global_step
+    assert validation(tmp_path / "broken") == validation(tmp_path / "whole")
+    assert [entry for entry in log(tmp_path / "broken") if "best" in entry] == log(tmp_path / "whole")[-1:]
+
+
+@pytest.mark.parametrize("patience", [None, 2])
+def test_a_run_killed_after_its_last_step_ends_as_it_did(tmp_path: Path, patience: int | None) -> None:
+    weight = Run(tmp_path, wanted=3, patience=patience)()
+    measured, best = validation(tmp_path), log(tmp_path)[-1]
+    assert Run(tmp_path, wanted=3, patience=patience)() == weight  # not yet marked as complete
+    assert validation(tmp_path) == measured
+    assert [entry for entry in log(tmp_path) if "best" in entry] == [best]
+
+
+@given(st.integers(0, 50), st.integers(1, 60), st.integers(1, 60), st.integers(0, 5))
+def test_chosen_plans_are_seeded_nested_and_in_order(number: int, one: int, other: int, seed: int) -> None:
+    def choice(size: int | None, seed: int = seed) -> list[int]:
+        return chosen(range(number), RunConfig(run=Path("x"), train_plans=size, seed=seed))
+
+    small, large = choice(min(one, other)), choice(max(one, other))
+    assert set(small) <= set(large)
+    assert small == sorted(small) == choice(min(one, other))
+    assert len(small) == min(number, one, other)
+    assert choice(None) == list(range(number))
+
+
+def test_another_seed_chooses_others() -> None:
+    assert chosen(range(100), RunConfig(run=Path("x"), train_plans=10)) != chosen(
+        range(100), RunConfig(run=Path("x"), train_plans=10, seed=1)
+    )
+
+
+def test_where_there_is_no_terminal_there_are_lines_and_no_bars(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path, wanted=3, steps=4)
+    assert run.trainer.args.disable_tqdm
+    run()
+    said = capfd.readouterr()
+    assert "it/s" not in said.out + said.err
+    assert "%|" not in said.out + said.err
+    assert [line.split(":")[0] for line in said.out.splitlines() if line.startswith("step")] == ["step 2 of 4", "step 4 of 4"]
+
+
+def test_at_a_terminal_there_are_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert not Run(tmp_path, wanted=3, steps=2).trainer.args.disable_tqdm
+
+
+def test_wandb_offline_writes_below_the_run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wandb = pytest.importorskip("wandb")
+    for name in ("WANDB_MODE", "WANDB_DIR", "WANDB_PROJECT"):
+        monkeypatch.setenv(name, os.environ.get(name, "x"))  # put back afterwards
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    try:
+        Run(tmp_path / "run", wanted=3, steps=2, wandb="offline")()
+    finally:
+        wandb.finish()
+    assert list((tmp_path / "run" / "wandb").glob("offline-run-*/*.wandb"))
+    assert not (tmp_path / "wandb").exists()
+
+
+def test_wandb_is_left_alone_where_it_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    assert Run(tmp_path, wanted=3, steps=2).trainer.args.report_to == []
+    assert "WANDB_MODE" not in os.environ
