@@ -68,6 +68,9 @@ def pin(folder: Path, base: Base | None) -> Base:
 
 def merge(folder: Path) -> None:
     """Replace the adapter in `folder` by the whole model. Raises InputError where the base cannot be loaded."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     try:
         whole = load_weights(folder)
     except (OSError, ValueError, RuntimeError) as error:

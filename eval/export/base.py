@@ -37,6 +37,8 @@ class Kind:
     """Three lines with transformers alone; {repo} and {revision} are filled in."""
     load_here: tuple[str, ...]
     """The same with `handoff`."""
+    tokenizer: str = "AutoTokenizer"
+    """The class of transformers that loads its tokenizer as it was trained."""
     onnx: bool = False
     """Whether the run has ONNX files beside the model."""
 

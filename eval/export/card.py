@@ -92,7 +92,7 @@ def metadata(subject: Subject) -> ModelCardData:
     if results is not None:
         entries = [entry for result in results.own for entry in _entries(kind, results, result)]
     return ModelCardData(
-        model_name=subject.name,
+        model_name=subject.name if entries else None,
         license=subject.licence,
         library_name="peft" if subject.is_adapter else "transformers",
         pipeline_tag=kind.task,

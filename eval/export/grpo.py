@@ -14,23 +14,24 @@ KIND = Kind(
     required=("tokenizer.json", "writer.json"),
     about=(
         "A causal language model that reads the plan of a delegation in words and writes it as a typed graph, in compact form. "
-        "GRPO rewarded it for valid graphs that preserve the plan. It is for handoffs between an orchestrator that plans in prose "
-        "and an executor. It never sees an identifier: it copies placeholders, and `handoff` puts the real values back."
+        "GRPO rewarded it for valid graphs that preserve the plan. It is for handoffs from an orchestrator that plans in prose "
+        "to an executor. It never sees an identifier: it copies placeholders, and `handoff` puts the real values back."
     ),
     limits=(
         "It generates: `handoff` checks each graph and every identifier in it against the delegation, and sends the prose itself "
         "where the check fails. Without those checks do not use it. It knows the tools and domains of its training data."
     ),
     load=(
-        "from transformers import AutoModelForCausalLM, AutoTokenizer",
+        "from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast",
         'model = AutoModelForCausalLM.from_pretrained("{repo}", revision="{revision}")',
-        'tokenizer = AutoTokenizer.from_pretrained("{repo}", revision="{revision}")',
+        'tokenizer = PreTrainedTokenizerFast.from_pretrained("{repo}", revision="{revision}")',
     ),
     load_here=(
         "from handoff import load_protocol",
         'protocol = load_protocol("rl", run="hf:{repo}@{revision}")',
         "text = protocol.encode(delegation, seed=0)",
     ),
+    tokenizer="PreTrainedTokenizerFast",  # AutoTokenizer splits words in Qwen's way, whatever tokenizer.json says
 )
 
 

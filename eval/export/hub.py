@@ -10,13 +10,16 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from eval.export.base import Kind
 from eval.export.package import FileInfo, list_files
 from eval.export.proof import TOLERANCE, check_onnx, difference, logits
 from handoff.console import say
-from handoff.errors import HandoffError, InputError, shorten
+from handoff.errors import HandoffError, InputError
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 
@@ -27,6 +30,7 @@ HUB_OWN = ".gitattributes"
 DOWNLOAD_OWN = ".cache"
 """What huggingface_hub writes into a download by itself."""
 UNAUTHORISED, FORBIDDEN, NOT_FOUND, SERVER_ERROR, CONFLICTS = 401, 403, 404, 500, (409, 412)
+MAX_WORDS = 300  # characters of an error of the Hub that ours repeats
 LOG_IN = "log in with `hf auth login`, or set HF_TOKEN to a token that may write"
 
 
@@ -43,14 +47,17 @@ class Pushed(NamedTuple):
     """The largest absolute difference of two logits."""
 
 
-def push(kind: Kind, folder: Path, repo: str, *, private: bool, overwrite: bool) -> Pushed:
-    """Send an export as one commit, load it again from there, compare; only then it counts. Raises PushError."""
+def push(kind: Kind, folder: Path, expected: torch.Tensor, repo: str, *, private: bool, overwrite: bool) -> Pushed:
+    """Send an export as one commit, load it again from there, compare its logits with `expected`; only then it counts.
+
+    Raises PushError.
+    """
     hub = Repository(repo)
     files = list_files(folder)
     parent = hub.open(private, files, overwrite)
     revision = hub.commit(folder, files, parent)
     say(f"sent as {revision}; loading it again")
-    return Pushed(hub.url, revision, hub.verify(kind, folder, files, revision))
+    return Pushed(hub.url, revision, hub.verify(kind, expected, files, revision))
 
 
 class Repository:
@@ -136,14 +143,11 @@ class Repository:
         whole = len(there) == len(files) and all(_same(there.get(file.path), file) for file in files)
         return head if whole else None
 
-    def verify(self, kind: Kind, folder: Path, files: Sequence[FileInfo], revision: str) -> float:
+    def verify(self, kind: Kind, expected: torch.Tensor, files: Sequence[FileInfo], revision: str) -> float:
         """Download the revision into a fresh folder, compare every file's hash and the logits; returns their difference."""
         with tempfile.TemporaryDirectory(prefix="handoff-verify-") as name:
             fresh = Path(name)
-            try:
-                self.api.snapshot_download(self.repo, revision=revision, local_dir=fresh, force_download=True)
-            except Exception as error:  # huggingface_hub's own checks of size and content have several types
-                raise self._unlike(revision, f"it cannot be downloaded whole: {self._words(error)}") from error
+            self._try(f"load {revision} again (it was sent, and is not verified)", lambda: self._download(revision, fresh))
             there = {file.path: file for file in list_files(fresh) if not file.path.startswith((f"{DOWNLOAD_OWN}/", HUB_OWN))}
             wrong = [_wrong(file, there.get(file.path)) for file in files if there.get(file.path) != file]
             wrong += [f"{path} was not exported" for path in there if path not in {file.path for file in files}]
@@ -154,10 +158,19 @@ class Repository:
                 check_onnx(kind, fresh, loaded)
             except InputError as error:
                 raise self._unlike(revision, str(error)) from error
-        found = difference(logits(kind, folder), loaded)
+        found = difference(expected, loaded)
         if not found <= TOLERANCE:
             raise self._unlike(revision, f"logits are {found:.2g} away, more than {TOLERANCE:g}")
         return found
+
+    def _download(self, revision: str, fresh: Path) -> None:
+        try:
+            self.api.snapshot_download(self.repo, revision=revision, local_dir=fresh, force_download=True)
+        except OSError as error:
+            if _is_http(error):
+                raise
+            # huggingface_hub compares sizes while it downloads
+            raise self._unlike(revision, f"it cannot be downloaded whole: {self._words(error)}") from error
 
     def _unlike(self, revision: str, what: str) -> PushError:
         return PushError(f"{self.repo}: revision {revision} is on the Hub and is not what was exported; do not use it: {what}")
@@ -173,6 +186,8 @@ class Repository:
         for wait in (*WAITS, None):
             try:
                 return action()
+            except PushError:
+                raise
             except Exception as error:  # HTTP, connection, offline mode, and RuntimeError around a failed upload
                 arrived = _or_none(landed) if landed is not None else None
                 if arrived is not None:
@@ -213,7 +228,7 @@ class Repository:
         while error.__cause__ is not None:
             error = error.__cause__
         text = " ".join(str(error).split()) or type(error).__name__
-        return shorten(text.replace(str(self.api.token), "***")).strip("'\"")
+        return text.replace(str(self.api.token), "***")[:MAX_WORDS]
 
 
 def _by_path(tree: Any) -> dict[str, Any]:

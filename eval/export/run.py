@@ -32,7 +32,8 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
         card = write_card(Subject(kind, run, base, chosen, results, built, config.push))
         if results is not None:
             write_results(built, results)
-        check_onnx(kind, built, logits(kind, built))
+        expected = logits(kind, built)
+        check_onnx(kind, built, expected)
         files = list_files(built)
         table(["file", "bytes", "SHA-256"], [[file.path, f"{file.size:,}", file.sha256[:16]] for file in files])
         if config.dry_run:
@@ -41,7 +42,7 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
         put(built, out)
     say(f"export: {out}")
     if config.push is not None:
-        done = push(kind, out, config.push, private=config.private, overwrite=config.overwrite)
+        done = push(kind, out, expected, config.push, private=config.private, overwrite=config.overwrite)
         say(f"loaded again from the Hub: every file is the same, logits differ by at most {done.difference:.2g}")
         say(f"{done.url} at revision {done.revision}")
     return 0

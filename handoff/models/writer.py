@@ -39,7 +39,7 @@ class GraphWriter:
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu") -> GraphWriter:
         """From a run's `model` folder; an adapter (LoRA) is merged into its base. Raises InputError."""
-        from transformers import AutoTokenizer
+        from transformers import PreTrainedTokenizerFast
 
         folder = Path(folder)
         try:
@@ -52,7 +52,8 @@ class GraphWriter:
                 "unknown kind of input", file=folder / WRITER_FILE, field="reads", found=reads, allowed=get_args(Reads)
             )
         model = load_weights(folder).to(device).eval()
-        return cls(model, AutoTokenizer.from_pretrained(str(folder)), reads, most)
+        # not AutoTokenizer: for a Qwen2 it puts Qwen's splitting of words in the place of the one in tokenizer.json
+        return cls(model, PreTrainedTokenizerFast.from_pretrained(str(folder)), reads, most)
 
     def save(self, folder: Path) -> None:
         """Weights (safetensors), tokenizer, settings. An adapter is saved beside its base, so that the folder stands alone."""

@@ -1,11 +1,11 @@
-"""A stand-in for the Hugging Face Hub: the part of its HTTP API that a push and a download use, in memory, with failures on order.
+"""A stand-in for the Hugging Face Hub: what a push and a download use of its HTTP API, in memory, with failures on order.
 
     with HubServer() as hub:                          # hub.url is the endpoint, hub.token the only token it accepts
         hub.fail("POST", "/commit/", 500, times=1)    # the next commit is answered by 500
         hub.truncate(r"model\\.safetensors")           # what is stored of this upload is half of it
 
-Spoken: whoami, validate-yaml, create of a repository, preupload, LFS batch with single and multipart uploads and
-verification, commit (files, LFS files, deletions, parent commit), model info, tree, paths-info, refs, commits, resolve with ranges.
+Spoken: whoami, validate-yaml, creation of a repository, preupload, LFS batch with uploads in one or many parts and
+verification, commit (files, LFS files, deletions, parent commit), model info, tree, paths-info, refs, commits, resolve.
 """
 
 from __future__ import annotations
