@@ -159,6 +159,7 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     stop = _Stop()
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(log.callback())
+    trainer.add_callback(_epoch_order())
     if config.patience is not None:
         trainer.add_callback(_early_stop(config.patience))
     trainer.add_callback(stop.callback())
@@ -210,6 +211,27 @@ class _Log:
                         stream.write(orjson.dumps({"step": state.best_global_step, **best}) + b"\n")
 
         return LogToFile()
+
+
+def _epoch_order() -> Any:
+    """Makes the order of an epoch's batches a matter of the seed and the epoch alone.
+
+    transformers' `LengthGroupedSampler` takes it from the global random state at the epoch's start, which a checkpoint within
+    the epoch does not hold: a run resumed from there would see other batches.
+    """
+    import torch
+    from transformers import TrainerCallback
+    from transformers.trainer_pt_utils import LengthGroupedSampler
+
+    class OrderByEpoch(TrainerCallback):
+        def on_epoch_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **kwargs: Any) -> None:
+            batches = getattr(train_dataloader, "batch_sampler", None)
+            batches = getattr(batches, "batch_sampler", batches)  # of several processes each has a part of the batches
+            sampler = getattr(batches, "sampler", None)
+            if isinstance(sampler, LengthGroupedSampler):
+                sampler.generator = torch.Generator().manual_seed(1_000_003 * args.seed + int(state.epoch))
+
+    return OrderByEpoch()
 
 
 def _early_stop(patience: int) -> Any:

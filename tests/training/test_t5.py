@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graphs = [plan(number).to_graph().dumps() for number in range(60)]
     parts = {"train": graphs[:40], "validation": graphs[40:50], "test": graphs[50:]}
     DatasetDict(
-        {s: Dataset.from_dict({"graph": g, "domain": ["shop"] * len(g), "source": ["gold"] * len(g)}) for s, g in parts.items()}
+        {
+            s: Dataset.from_dict(
+                {"id": list(map(str, range(len(g)))), "graph": g, "domain": ["shop"] * len(g), "source": ["gold"] * len(g)}
+            )
+            for s, g in parts.items()
+        }
     ).save_to_disk(str(folder))
     (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
     (folder / "manifest.json").write_text("{}")
@@ -107,13 +113,14 @@ def crash() -> None:
 
 
 def test_a_run_that_broke_off_ends_like_one_that_did_not(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    t5.run(config(corpus, tmp_path / "whole"))
+    settings = {"batch_size": 16, "eval_steps": 2}  # five steps an epoch: step 6 is within the second
+    t5.run(config(corpus, tmp_path / "whole", **settings))
     with monkeypatch.context() as patch:
-        stop_at(6, crash, patch)
+        stop_at(7, crash, patch)
         with pytest.raises(CrashError):
-            t5.run(config(corpus, tmp_path / "broken"))
+            t5.run(config(corpus, tmp_path / "broken", **settings))
     assert not (tmp_path / "broken" / "COMPLETE").exists()
-    t5.run(config(corpus, tmp_path / "broken"))
+    t5.run(config(corpus, tmp_path / "broken", **settings))
     assert outcome(tmp_path / "broken") == outcome(tmp_path / "whole")
     assert not (tmp_path / "broken" / "checkpoints").exists()
 
@@ -131,23 +138,45 @@ def test_a_signal_saves_and_stops_and_the_same_command_goes_on(
 
 
 @pytest.mark.slow
-def test_a_killed_process_resumes_to_the_same_end(corpus: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "handoff.cli", "train", "t5", "--corpus", str(corpus), "--steps", "60", "--eval_steps", "5"]
-    command += ["--batch_size", "4", "--architecture", str(SETTINGS["architecture"]).replace("'", "")]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+@pytest.mark.parametrize("supervision", ["graph", "text"])
+def test_a_process_killed_at_a_random_step_resumes_to_the_same_end(corpus: Path, tmp_path: Path, supervision: str) -> None:
+    steps, every = 60, 5
+    seed = random.SystemRandom().randrange(10**6)
+    step = random.Random(seed).randrange(every, steps)
+    print(f"killed at step {step} (seed {seed})")  # pytest shows it where the test fails
+    settings = {"steps": steps, "eval_steps": every, "batch_size": 4, "architecture": SETTINGS["architecture"]}
+    settings |= {"corpus": str(corpus), "supervision": supervision, "report_plans": 2}
 
-    def start(run: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*command, "--run", str(tmp_path / run)], cwd=ROOT, env=environment)
+    def start(run: str, kill_at: int | None = None) -> int:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        words = orjson.dumps({**settings, "run": str(tmp_path / run)}).decode(), str(kill_at or 0)
+        return subprocess.run([sys.executable, "-c", KILLED, *words], cwd=ROOT, env=environment).returncode
 
-    killed = start("killed")
-    while not list((tmp_path / "killed").glob("checkpoints/checkpoint-*/trainer_state.json")) and killed.poll() is None:
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    killed.wait()
+    assert start("killed", step) == -signal.SIGKILL
     assert not (tmp_path / "killed" / "COMPLETE").exists()
-    assert start("killed").wait() == 0
-    assert start("whole").wait() == 0
+    assert start("killed") == 0
+    assert start("whole") == 0
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
+KILLED = """
+import os, signal, sys, orjson
+from training import t5
+from transformers import TrainerCallback
+
+class Kill(TrainerCallback):
+    def on_step_begin(self, args, state, control, **kwargs):
+        if state.global_step == int(sys.argv[2]) != 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+make = t5.make_trainer
+def with_kill(*arguments):
+    trainer = make(*arguments)
+    trainer.add_callback(Kill())
+    return trainer
+t5.make_trainer = with_kill
+t5.run(t5.T5Config.model_validate(orjson.loads(sys.argv[1])))
+"""
 
 
 def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
@@ -165,6 +194,27 @@ def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     info = protocol.model_info()
     assert info["training"]["held_out_plans"] == 10
     assert info["parameters"] > 0
+
+
+def test_without_graph_supervision_the_prose_arrives_and_is_read(corpus: Path, tmp_path: Path) -> None:
+    from handoff.delegation import Delegation
+    from handoff.protocols.prose import Prose
+    from handoff.protocols.reader import read_text
+
+    t5.run(config(corpus, tmp_path / "run", steps=20, eval_steps=20, supervision="text", report_plans=2))
+    tools = Toolset.from_schemas(SCHEMAS)
+    protocol = T5(tmp_path / "run")
+    sent = Delegation("x", "a long request that does not cross", tools, plan(56).to_graph())
+    for seed in (0, 1):
+        text = protocol.encode(sent, seed)
+        reading = protocol.decode(text, tools)
+        assert reading.text == Prose().encode(replace(sent, task=""), seed)
+        assert reading.text != text
+        assert reading.plan == read_text(reading.text, tools)
+        assert reading.graph is None
+    metrics = protocol.model_info()["training"]
+    assert metrics["held_out_plans"] + metrics["too_long_plans"] == 2
+    assert metrics["hinted_validity"] == 1
 
 
 def test_a_pretrained_base_keeps_its_ids_and_adds_ours(corpus: Path, tmp_path: Path) -> None:
