@@ -20,9 +20,8 @@ def split_pieces(text: str) -> list[Span]:
 
     The number of a line (`1.`) is one piece with its mark, because the mark alone makes it a number of a line.
     """
-    fixed = list(_outside(_LABEL, text, []))
-    fixed = sorted([*fixed, *_outside(_QUOTED, text, fixed)])
-    fixed = sorted([*fixed, *_identifiers(text, fixed)])
+    taken = bytearray(len(text))
+    fixed = sorted(_free([*_spans(_LABEL, text), *_spans(_QUOTED, text), *_identifiers(text)], taken))
     pieces: list[Span] = []
     at = 0
     for start, end in [*fixed, (len(text), len(text))]:
@@ -47,21 +46,22 @@ def join_pieces(text: str, kept: Iterable[Span]) -> str:
     return "".join(parts)
 
 
-def _outside(pattern: re.Pattern[str], text: str, taken: list[Span]) -> Iterator[Span]:
+def _spans(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
     for match in pattern.finditer(text):
-        if not _overlaps(match.span(), taken):
-            start = match.start() + len(match.group()) - len(match.group().lstrip())
-            yield start, match.end()
+        yield match.end() - len(match.group().lstrip()), match.end()
 
 
-def _identifiers(text: str, taken: list[Span]) -> Iterator[Span]:
+def _identifiers(text: str) -> Iterator[Span]:
     at = 0
     for identifier in find_identifiers(text):
         start = text.index(identifier, at)
         at = start + len(identifier)
-        if not _overlaps((start, at), taken):
-            yield start, at
+        yield start, at
 
 
-def _overlaps(span: Span, taken: list[Span]) -> bool:
-    return any(start < span[1] and span[0] < end for start, end in taken)
+def _free(spans: Iterable[Span], taken: bytearray) -> Iterator[Span]:
+    """Spans that overlap no earlier one. `taken` marks the characters of those that do not."""
+    for start, end in spans:
+        if not any(taken[start:end]):
+            taken[start:end] = b"\1" * (end - start)
+            yield start, end

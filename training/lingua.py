@@ -23,7 +23,7 @@ from handoff.files import read_jsonl, sha256_json, write_jsonl
 from handoff.graph import Graph
 from handoff.pieces import split_pieces
 from handoff.plan import Plan
-from handoff.protocols.tfidf import load_table
+from handoff.protocols.tfidf import fit
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[Row]]) -> dict[str
     they have the one that the model was taught.
     """
     if config.supervision == "keywords":
-        weights = load_table(config.corpus / "tfidf.json")["idf"]
+        weights = fit(row.text for row in rows["train"])["idf"]
         unseen = max(weights.values())
         return {s: [keyword_labels(row.text, weights, unseen, config.keep) for row in part] for s, part in rows.items()}
     path = config.run / LABELS_FILE

@@ -108,10 +108,16 @@ class Lingua:
             yield from self._probabilities(chunk)
             return
         compressor = self._compressor
-        compressor.max_seq_len = len(compressor.tokenizer.offsets(chunk)) + 2
-        found = compressor.compress_prompt_llmlingua2(
-            [chunk], rate=rate, return_word_label=True, word_sep=_WORD_STOP, label_sep=_LABEL_STOP
-        )
+        tokens = compressor.tokenizer.tokenize(chunk)
+        if all(token in compressor.special_tokens for token in tokens):
+            return  # nothing that the model knows; the library would take a percentile of no words
+        compressor.max_seq_len = len(tokens) + 2
+        try:
+            found = compressor.compress_prompt_llmlingua2(
+                [chunk], rate=rate, return_word_label=True, word_sep=_WORD_STOP, label_sep=_LABEL_STOP
+            )
+        except (IndexError, ValueError) as error:  # a text that begins within a word, for instance
+            raise CodecError(f"LLMLingua-2 cannot read the text ({error})", found=chunk) from error
         yield from _aligned(chunk, found["fn_labeled_original_prompt"])
 
     def _probabilities(self, chunk: str) -> Iterator[tuple[int, int, float]]:
@@ -151,8 +157,10 @@ def _aligned(chunk: str, labelled: str) -> Iterator[tuple[int, int, float]]:
 class _Tokenizer:
     """The model's tokenizer. The library spells special tokens as BERT does; here they get the ids of the model's own."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, padding: int) -> None:
         self._tokenizer = tokenizer
+        # the library takes padding's id 0, which is BERT's, for none, and unsets the token
+        tokenizer.pad_token_id = padding
         self._own = {"[CLS]": tokenizer.cls_token, "[SEP]": tokenizer.sep_token, "[PAD]": tokenizer.pad_token}
 
     def __getattr__(self, name: str) -> Any:
@@ -205,11 +213,13 @@ def _load(model: str, revision: str | None, local: bool) -> Any:
     compressor.use_llmlingua2 = True
     compressor.oai_tokenizer = _Counter()
     try:
-        compressor.load_model(model, "cpu", options)
+        with _quiet():
+            compressor.load_model(model, "cpu", options)
     except OSError as error:
         raise InputError(f"the model cannot be loaded ({str(error).splitlines()[0]})", file=model) from error
-    compressor.tokenizer = _Tokenizer(compressor.tokenizer)
-    compressor.init_llmlingua2()
+    compressor.tokenizer = _Tokenizer(compressor.tokenizer, config.pad_token_id)
+    with _quiet():
+        compressor.init_llmlingua2()
     compressor.model_name = FAMILIES[config.model_type]
     compressor.model.eval()
     return compressor
@@ -222,7 +232,23 @@ def _check(model: str, config: Any) -> None:
     if not any("ForTokenClassification" in name for name in names):
         raise InputError("not a token classifier", file=model, field="architectures", found=names)
     if config.num_labels != 2:
-        raise InputError("a label for dropping and one for keeping", file=model, field="num_labels", found=config.num_labels)
+        raise InputError("needs one label to drop, one to keep", file=model, field="num_labels", found=config.num_labels)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Neither progress bars nor remarks about added tokens: they tell a user nothing."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
 
 
 @contextlib.contextmanager
