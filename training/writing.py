@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ class WriterConfig(RunConfig):
     """Steps, or a share of all steps where it is below 1."""
     weight_decay: float = Field(0.01, ge=0)
     bf16: bool = False
+    activation_checkpointing: bool = False
+    """Less memory for more time."""
     use_cpu: bool = True
     report_plans: int = Field(226, ge=1)
     """At most so many held-out plans (validation and test) are written for the final metrics."""
@@ -163,8 +166,9 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
             num_hidden_layers=sizes.layers,
             num_attention_heads=sizes.heads,
             num_key_value_heads=sizes.heads,
+            initializer_range=sizes.hidden**-0.5,  # Qwen's own 0.02 suits wide layers; here it learns to copy far later
             rope_parameters={"rope_type": "default", "rope_theta": sizes.rope_theta},
-            max_position_embeddings=config.max_prompt_tokens + config.max_new_tokens,
+            max_position_embeddings=4096,
             tie_word_embeddings=True,
             bos_token_id=None,
             eos_token_id=tokenizer.eos_token_id,
@@ -202,13 +206,17 @@ def shared_training(config: WriterConfig) -> dict[str, Any]:
         "weight_decay": config.weight_decay,
         "bf16": config.bf16,
         "use_cpu": config.use_cpu,
+        "gradient_checkpointing": None,  # the old name, which TRL would turn on
+        "activation_checkpointing": config.activation_checkpointing,
     }
 
 
 def as_dataset(cases: Sequence[Case], writer: GraphWriter, config: WriterConfig) -> Dataset:
     """Prompts and completions that fit, with the place of each in `cases`. A plan that is too long for the model is left out."""
-    from datasets import Dataset
+    from datasets import Dataset, disable_progress_bars
 
+    if not sys.stderr.isatty():
+        disable_progress_bars()
     prompts = [as_prompt(case.source.text, writer.tokenizer) for case in cases]
     lengths = zip(count(prompts, writer), count([case.target for case in cases], writer), strict=True)
     fitting = [

@@ -33,13 +33,15 @@ _PROSE = Prose()
 def source_of(delegation: Delegation, reads: Reads = "prose", seed: int = 0) -> Lifted:
     """The model's input. The request is left out: the plan says what is to be done. `seed` chooses the phrasing."""
     tools = delegation.tools
-    if reads == "graph":
-        text = _COMPACT.encode(delegation.plan, tools)
-    elif delegation.prose is not None:
+    if delegation.prose is not None:
         text = delegation.prose
     else:
         text = _PROSE.encode(replace(delegation, task=""), seed).partition("\n\n")[2]
-    return lift(text, tools.words)
+    lifted = lift(text, tools.words)
+    if reads == "prose":
+        return lifted
+    hidden = hide(Plan.from_graph(delegation.plan)[0], lifted.values)
+    return Lifted(number_lines(_COMPACT.encode(hidden.to_graph(), tools)), lifted.values)
 
 
 def target_of(plan: Plan, source: Lifted, tools: Toolset) -> str:
