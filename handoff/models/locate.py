@@ -46,7 +46,7 @@ def _download(name: str) -> Path:
         raise InputError(problem, found=name, allowed=f"{HUB}ORG/NAME@COMMIT")
     try:
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HTTPError
+        from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # of its HTTP library
     except ImportError as error:
         raise MissingDependencyError(f"{name}: it needs huggingface_hub: pip install huggingface_hub") from error
     try:

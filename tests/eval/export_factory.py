@@ -59,6 +59,28 @@ def t5_run(folder: Path) -> Path:
     return finished(folder, "train t5")
 
 
+def trained_t5_run(folder: Path) -> Path:
+    """A run of `handoff train t5` on a corpus of its own, a few steps long."""
+    from datasets import Dataset, DatasetDict
+
+    from training import t5
+
+    corpus = folder.parent / "corpus"
+    parts = {"train": range(40), "validation": range(40, 44), "test": range(44, 50)}
+    rows = {split: [plan(number).to_graph().dumps() for number in numbers] for split, numbers in parts.items()}
+    columns = {
+        split: {"id": graphs, "graph": graphs, "domain": ["shop"] * len(graphs), "source": ["gold"] * len(graphs)}
+        for split, graphs in rows.items()
+    }
+    DatasetDict({split: Dataset.from_dict(table) for split, table in columns.items()}).save_to_disk(str(corpus))
+    (corpus / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
+    (corpus / "manifest.json").write_text("{}")
+    sizes = {"d_model": 16, "d_ff": 16, "layers": 1, "heads": 2}
+    values = {"corpus": corpus, "run": folder, "steps": 8, "batch_size": 4, "eval_steps": 4, "architecture": sizes}
+    assert t5.run(t5.T5Config.model_validate(values)) == 0
+    return folder
+
+
 def tokenizer(folder: Path) -> Any:
     """A tokenizer of the fixed sentences' words."""
     from tokenizers import Tokenizer, models, pre_tokenizers

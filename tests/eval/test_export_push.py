@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
-from export_factory import TOOLS, plan, t5_run
+from export_factory import TOOLS, causal_model, lora_run, plan, t5_run, trained_t5_run
 from hub_server import HubServer, regular
 
-from eval.export import t5
+from eval.export import grpo, t5
 from eval.export.base import ExportConfig
 from eval.export.hub import PushError
+from eval.export.proof import difference, logits
 from handoff.delegation import Delegation
 from handoff.errors import InputError
 from handoff.models.locate import DownloadError, find_run
@@ -238,6 +240,40 @@ def test_a_public_repository_is_not_written_to_by_accident(hub: HubServer, train
     with pytest.raises(PushError, match="is public"):
         push(trained, tmp_path)
     assert push(trained, tmp_path, private=False) == 0
+
+
+def test_an_adapter_goes_alone_and_finds_its_base_at_its_revision(hub: HubServer, tmp_path: Path) -> None:
+    causal_model().save_pretrained(tmp_path / "base")
+    base = hub.create("acme/base", {path.name: path.read_bytes() for path in (tmp_path / "base").iterdir()})
+    pinned = base.head.oid
+    run = lora_run(tmp_path / "run", "acme/base", pinned)
+    changed = causal_model()
+    changed.lm_head.weight.data.zero_()
+    changed.save_pretrained(tmp_path / "changed")
+    base.add("changed", {**base.head.files, "model.safetensors": regular((tmp_path / "changed/model.safetensors").read_bytes())})
+    values = {"run": run, "out": tmp_path / "out", "push": "acme/writer", "license": "apache-2.0"}
+    assert grpo.run(grpo.CONFIG.model_validate(values)) == 0
+    sent = hub.repos["acme/writer"].head.files
+    assert "adapter_model.safetensors" in sent and "model.safetensors" not in sent
+    adapter = orjson.loads(sent["adapter_config.json"].content)
+    assert (adapter["base_model_name_or_path"], adapter["revision"]) == ("acme/base", pinned)
+    merged = tmp_path / "merged"
+    assert grpo.run(grpo.CONFIG.model_validate({**values, "push": None, "out": merged, "merge": True})) == 0
+    assert difference(logits(grpo.KIND, merged), logits(grpo.KIND, tmp_path / "out")) < 1e-5
+    card = (merged / "README.md").read_text()
+    assert f"base_model_revision: {pinned}" in card and "base_model_relation: finetune" in card
+
+
+@pytest.mark.slow
+def test_a_trained_run_goes_to_the_hub_and_back(hub: HubServer, tmp_path: Path) -> None:
+    run = trained_t5_run(tmp_path / "trained")
+    assert push(run, tmp_path) == 0
+    here, there = T5(run), T5(f"hf:{REPO}@{revision_of(hub)}")
+    for number in range(44, 50):
+        delegation = Delegation(str(number), "Cancel it.", TOOLS, plan(number).to_graph())
+        text = here.encode(delegation, seed=0)
+        assert there.encode(delegation, seed=0) == text
+        assert there.decode(text, TOOLS).graph.same_as(delegation.plan)
 
 
 @pytest.mark.slow
