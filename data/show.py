@@ -14,6 +14,7 @@ from rich.text import Text
 
 from data.drawing.page import Section, page
 from data.drawing.svg import draw
+from data.drawing.value_text import value_text
 from data.labelled import LabelledGraph
 from data.labels.record import label_trajectory
 from data.trajectory import Message, ToolCall, Trajectory
@@ -23,7 +24,7 @@ from handoff.errors import ConfigError, InputError, did_you_mean
 from handoff.files import as_record, write_text
 from handoff.graph import Graph
 from handoff.plan import Plan, Step, step_id
-from handoff.reference import Reference, format_path, rename
+from handoff.reference import format_path, rename
 from handoff.scalar import dumps
 
 MAX_RESULT = 160
@@ -134,18 +135,8 @@ def _step_rows(graph: Graph) -> Iterator[tuple[str, str, str]]:
 
 def call_text(step: Step, names: Mapping[str, str] | None = None) -> str:
     """`tool(name=value, ...)`, with references as their text, in the ids that `names` gives for the plan's own."""
-    arguments = ", ".join(f"{name}={_value_text(rename(value, dict(names or {})))}" for name, value in step.arguments.items())
+    arguments = ", ".join(f"{name}={value_text(rename(value, dict(names or {})))}" for name, value in step.arguments.items())
     return f"{'*' if step.is_action else ''}{step.name}({arguments})"
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, Reference):
-        return f"→{value}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value_text, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_value_text(item)}' for key, item in value.items())}}}"
-    return dumps(value)
 
 
 def _conditions(step: Step, names: Mapping[str, str]) -> str:

@@ -14,7 +14,8 @@ body{font:15px/1.5 system-ui,sans-serif}
 h1{font-size:21px;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:16px;margin:32px 0 10px}
 .facts{color:var(--soft);margin:0 0 18px}
 .task{white-space:pre-wrap;background:var(--shade);border-left:3px solid var(--line);padding:10px 14px;max-width:95ch}
-.drawing{overflow:auto;border:1px solid var(--line);border-radius:8px}.drawing svg{display:block}
+.drawing{overflow:auto;max-height:88vh;margin-top:8px;border:1px solid var(--line);border-radius:8px}.drawing svg{display:block}
+#fit:checked~.drawing svg{max-width:100%;max-height:86vh;height:auto;margin:auto}
 table{border-collapse:collapse;width:100%}
 td,th{text-align:left;vertical-align:top;padding:6px 12px 6px 0;border-top:1px solid var(--line)}
 th{color:var(--soft);font-weight:500;border-top:0}
@@ -36,7 +37,11 @@ class Section(NamedTuple):
 def page(title: str, facts: str, task: str, drawing: str, sections: Iterable[Section]) -> str:
     """The HTML document. `drawing` is SVG that was escaped where it was made; everything else is text."""
     body = [f"<h1>{escape(title)}</h1>", f'<p class="facts">{escape(facts)}</p>']
-    body += [f'<div class="task">{escape(task)}</div>', f'<h2>Graph</h2><div class="drawing">{drawing}</div>']
+    body += [f'<div class="task">{escape(task)}</div>', "<h2>Graph</h2>"]
+    body += [
+        '<input type="checkbox" id="fit" checked> <label for="fit">as wide as the page; otherwise full size, to scroll</label>'
+    ]
+    body.append(f'<div class="drawing">{drawing}</div>')
     body += map(_section, sections)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'

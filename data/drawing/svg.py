@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from data.drawing.layout import ROW, Block, Layout, lay_out
+from data.drawing.value_text import value_text
 from handoff.graph import Edge, Graph, Node
 from handoff.scalar import dumps
 from handoff.schema import NODE_MEANING, RELATIONS, NodeType, Relation
@@ -94,21 +95,10 @@ def node_label(node: Node) -> str:
 
 def _says(value: Any) -> str:
     if isinstance(value, dict) and set(value) == {"name", "value"}:
-        return f"{value['name']} = {_short_json(value['value'])}"
+        return f"{value['name']} = {value_text(value['value'])}"
     if isinstance(value, dict) and set(value) == {"that", "equals"}:
-        return f"{_short_json(value['that'])} is {dumps(value['equals'])}"
-    return value if isinstance(value, str) else _short_json(value)
-
-
-def _short_json(value: Any) -> str:
-    """JSON, with references as their text."""
-    if isinstance(value, dict) and set(value) == {"$ref"}:
-        return f"→{value['$ref']}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_short_json, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}: {_short_json(item)}' for key, item in value.items())}}}"
-    return dumps(value)
+        return f"{value_text(value['that'])} is {dumps(value['equals'])}"
+    return value if isinstance(value, str) else value_text(value)
 
 
 def _printable(text: str) -> str:
