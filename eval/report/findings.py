@@ -35,7 +35,7 @@ def findings(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary], verdicts:
     routed = _by_benchmark([summary for summary in benchmarks if summary.routing], lambda summary: _routing(suite, summary))
     sentences = [outcome, _comparisons(suite, benchmarks), size, routed, _failures(benchmarks)]
     if verdicts:
-        sentences.append(" ".join(verdict.sentence for verdict in verdicts))
+        sentences.append(_compressors(suite, verdicts))
     return tuple(sentence for sentence in sentences if sentence)
 
 
@@ -177,28 +177,54 @@ def _failures(benchmarks: Sequence[BenchmarkSummary]) -> str:
     return text
 
 
-def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
-    """Whether a trained compressor beats the lossless form that needs no training, in tokens and in fidelity."""
-    name, other = protocol_title(verdict.protocol, suite.titles), protocol_title(LOSSLESS, suite.titles)
+def _compressors(suite: SuiteInfo, verdicts: Sequence[Verdict]) -> str:
+    """The trained compressors against the lossless form: the shortest that beats it in full, the others by name."""
+    parts = []
+    for benchmark in dict.fromkeys(verdict.benchmark for verdict in verdicts):
+        own = sorted((v for v in verdicts if v.benchmark == benchmark), key=lambda verdict: verdict.wire)
+        groups = {verb: [v for v in own if judgement(suite, v)[0] == verb] for verb in (BEATS, MAY_BEAT, BEATS_NOT)}
+        first = next(group[0] for group in groups.values() if group)
+        parts.append(first.sentence)
+        for verb, group in groups.items():
+            rest = [v for v in group if v is not first]
+            if rest:
+                names = listed([f"{protocol_title(v.protocol, suite.titles)} ({count(v.wire)})" for v in rest])
+                also = ", too" if first in group else ""
+                parts.append(f"{names} {_PLURAL[verb] if len(rest) > 1 else verb} it{also}.")
+    return " ".join(parts)
+
+
+BEATS, MAY_BEAT, BEATS_NOT = "beats", "may beat", "does not beat"
+_PLURAL = {BEATS: "beat", MAY_BEAT: "may beat", BEATS_NOT: "do not beat"}
+
+
+def judgement(suite: SuiteInfo, verdict: Verdict) -> tuple[str, str]:
+    """Whether a trained compressor beats the lossless form, and why."""
     shorter, dearer = verdict.wire < verdict.lossless_wire, round(verdict.total) > round(verdict.lossless_total)
     mean, sign = verdict.difference.mean or 0.0, verdict.difference.sign
     good = "faithful" if suite.executor == SCRIPTED else "successful"
     if shorter and mean >= 0:
-        verb, why = "beats", f"shorter on the wire, and no less {good}"
+        verb, why = BEATS, f"shorter on the wire, and no less {good}"
     elif shorter and sign == 0:
-        verb, why = "may beat", f"shorter, and a loss in {measure(suite)} that cannot be told from chance"
+        verb, why = MAY_BEAT, f"shorter, and a loss in {measure(suite)} that cannot be told from chance"
     elif shorter:
-        verb, why = "does not beat", f"shorter, but less {good}"
+        verb, why = BEATS_NOT, f"shorter, but less {good}"
     else:
-        verb, why = "does not beat", f"more {good}, but not shorter" if mean > 0 else f"not shorter, and not more {good}"
+        verb, why = BEATS_NOT, f"more {good}, but not shorter" if mean > 0 else f"not shorter, and not more {good}"
     if shorter and dearer:
         why += ", and dearer once all that is read is counted"
     elif shorter and round(verdict.total) == round(verdict.lossless_total):
         why += ", but the executor reads as much, and both sides need the model"
-    judgement = f"{verb} {other}, the lossless form without training: {why}"
+    return verb, why
+
+
+def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
+    """Whether a trained compressor beats the lossless form that needs no training, in tokens and in fidelity."""
+    name, other = protocol_title(verdict.protocol, suite.titles), protocol_title(LOSSLESS, suite.titles)
+    verb, why = judgement(suite, verdict)
     return (
-        f"On {BENCHMARKS.get(verdict.benchmark, verdict.benchmark)}, {name} {judgement} "
-        f"({count(verdict.wire)} tokens a message against {count(verdict.lossless_wire)}, "
+        f"On {BENCHMARKS.get(verdict.benchmark, verdict.benchmark)}, {name} {verb} {other}, the lossless form without training: "
+        f"{why} ({count(verdict.wire)} tokens a message against {count(verdict.lossless_wire)}, "
         f"{count(verdict.total)} in all against {count(verdict.lossless_total)}; {measure(suite)} "
         f"{percent(verdict.reward)} % against {percent(verdict.lossless_reward)} %, "
         f"{points(verdict.difference.mean)} pp {span(verdict.difference.low, verdict.difference.high)})."

@@ -25,6 +25,13 @@ PROTOCOLS: dict[str, Name] = {
     "ngh-bare": Name("NGH without instructions", "NGH bare", "The same graph without the executor instructions: an ablation."),
     "compact": Name("Compact NGH", "Compact", "The same graph in a short line-based text, lossless and without training."),
     "routed": Name("Routed NGH", "Routed", "A router decides for each task whether the graph or prose crosses; no training."),
+    "rl": Name(
+        "GRPO writer (RL)",
+        "GRPO",
+        "The graph in compact form, written by a decoder model from the prose plan; trained by examples, then by GRPO. Prose "
+        "crosses where what it writes fails the checks.",
+    ),
+    "rl-sft": Name("GRPO writer before GRPO", "SFT", "The same model as the examples left it, before GRPO: where it started."),
     "t5": Name(
         "T5 autoencoder",
         "T5",
@@ -36,6 +43,24 @@ PROTOCOLS: dict[str, Name] = {
         "T5 without graph supervision",
         "T5 text",
         "The same model taught to rebuild the prose plan, which the receiver then reads: an ablation.",
+    ),
+    "hybrid": Name(
+        "Hybrid",
+        "Hybrid",
+        "The plan's calls in compact form, unchanged, and the user's request in fewer words by the token classifier.",
+    ),
+    "lingua": Name(
+        "LLMLingua-2, graph labels",
+        "LLMLingua-2",
+        "The prose plan without the words that a token classifier leaves out; it learned from graphs which words are needed.",
+    ),
+    "lingua-blind": Name(
+        "LLMLingua-2, blind labels",
+        "Blind",
+        "The same classifier, taught by word weights instead of graphs: an ablation.",
+    ),
+    "lingua-published": Name(
+        "LLMLingua-2 as published", "LLMLingua-2*", "The prose plan through the published token classifier."
     ),
     "delta": Name(
         "Predictive delta",
