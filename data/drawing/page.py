@@ -17,6 +17,7 @@ h1{font-size:21px;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:16px;margin
 .drawing{overflow:auto;max-height:88vh;margin-top:8px;border:1px solid var(--line);border-radius:8px}.drawing svg{display:block}
 #fit:checked~.drawing svg{max-width:100%;max-height:86vh;height:auto;margin:auto}
 table{border-collapse:collapse;width:100%}
+td:first-child code{white-space:nowrap;overflow-wrap:normal}
 td,th{text-align:left;vertical-align:top;padding:6px 12px 6px 0;border-top:1px solid var(--line)}
 th{color:var(--soft);font-weight:500;border-top:0}
 code{font:12.5px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
@@ -38,9 +39,7 @@ def page(title: str, facts: str, task: str, drawing: str, sections: Iterable[Sec
     """The HTML document. `drawing` is SVG that was escaped where it was made; everything else is text."""
     body = [f"<h1>{escape(title)}</h1>", f'<p class="facts">{escape(facts)}</p>']
     body += [f'<div class="task">{escape(task)}</div>', "<h2>Graph</h2>"]
-    body += [
-        '<input type="checkbox" id="fit" checked> <label for="fit">as wide as the page; otherwise full size, to scroll</label>'
-    ]
+    body += ['<input type="checkbox" id="fit" checked> <label for="fit">fit to the page (or full size, to scroll)</label>']
     body.append(f'<div class="drawing">{drawing}</div>')
     body += map(_section, sections)
     return (
