@@ -147,7 +147,8 @@ class Repository:
         """Download the revision into a fresh folder, compare every file's hash and the logits; returns their difference."""
         with tempfile.TemporaryDirectory(prefix="handoff-verify-") as name:
             fresh = Path(name)
-            self._try(f"load {revision} again (it was sent, and is not verified)", lambda: self._download(revision, fresh))
+            doing = f"load {revision} again (it was sent, and is not verified)"
+            self._try(doing, lambda: self._download(revision, fresh), lag=True)
             there = {file.path: file for file in list_files(fresh) if not file.path.startswith((f"{DOWNLOAD_OWN}/", HUB_OWN))}
             wrong = [_wrong(file, there.get(file.path)) for file in files if there.get(file.path) != file]
             wrong += [f"{path} was not exported" for path in there if path not in {file.path for file in files}]
@@ -181,8 +182,12 @@ class Repository:
         action: Callable[[], T],
         landed: Callable[[], T | None] | None = None,
         files: Sequence[FileInfo] = (),
+        lag: bool = False,
     ) -> T:
-        """`action`, again after a server's error; `landed` looks whether a failed one arrived after all. Raises PushError."""
+        """`action`, again after a server's error, and with `lag` after a 404: a new commit may not be seen everywhere at once.
+
+        `landed` looks whether a failed one arrived after all. Raises PushError.
+        """
         for wait in (*WAITS, None):
             try:
                 return action()
@@ -193,7 +198,8 @@ class Repository:
                 if arrived is not None:
                     return arrived
                 status = _status(error)
-                if wait is None or (status is not None and status < SERVER_ERROR) or not _is_http(error):
+                passing = status is None or status >= SERVER_ERROR or (lag and status == NOT_FOUND)
+                if wait is None or not passing or not _is_http(error):
                     raise PushError(self._explain(doing, error, status, files)) from error
                 time.sleep(wait)
         raise AssertionError("the last try returns or raises")

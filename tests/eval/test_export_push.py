@@ -17,7 +17,8 @@ from hub_server import HubServer, regular
 
 from eval.export import grpo, t5
 from eval.export.base import ExportConfig
-from eval.export.hub import PushError
+from eval.export.hub import PushError, Repository
+from eval.export.package import list_files
 from eval.export.proof import difference, logits
 from handoff.delegation import Delegation
 from handoff.errors import InputError
@@ -184,6 +185,14 @@ def test_a_server_error_is_tried_again(
     assert waits
 
 
+def test_a_commit_that_is_not_seen_at_once_is_waited_for(
+    hub: HubServer, waits: list[float], trained: Path, tmp_path: Path
+) -> None:
+    hub.before_commit = lambda: hub.fail("GET", "/tree/", 404)
+    assert push(trained, tmp_path) == 0
+    assert waits == [1.0]
+
+
 def test_a_server_that_stays_broken_half_way(hub: HubServer, waits: list[float], trained: Path, tmp_path: Path) -> None:
     hub.fail("PUT", "/lfs/", 500, times=1000)
     with pytest.raises(PushError, match=r"could not send the files.*500.*on the Hub now: commit .* with 0 files, 0 of the"):
@@ -209,6 +218,15 @@ def test_a_truncated_upload_is_found(honest: bool, hub: HubServer, waits: list[f
         push(trained, tmp_path)
     assert revision_of(hub) in str(error.value)
     assert error.value.exit_code == 1
+
+
+def test_other_logits_are_found(hub: HubServer, trained: Path, tmp_path: Path) -> None:
+    push(trained, tmp_path)
+    files, expected = list_files(tmp_path / "out"), logits(t5.KIND, tmp_path / "out")
+    repository = Repository(REPO)
+    assert repository.verify(t5.KIND, expected + 5e-5, files, revision_of(hub)) == pytest.approx(5e-5, rel=0.1)
+    with pytest.raises(PushError, match="logits are 0.01 away"):
+        repository.verify(t5.KIND, expected + 0.01, files, revision_of(hub))
 
 
 def test_a_small_file_that_was_changed_is_found(hub: HubServer, trained: Path, tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ class HubServer:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # headers and body are two writes: else each answer waits 40 ms for the client
     hub: HubServer
 
     def log_message(self, *args: object) -> None:
