@@ -1,4 +1,4 @@
-"""What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run t5-tiny]`.
+"""What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run RUN] [--limits 0 8 all]`.
 
 One row a limit on the hints of a message: tokens on the wire, how many graphs arrive whole and valid, node and edge F1 against
 the plan that was sent (an unreadable one counts 0). Beside them the same model untrained; the plan's values with one token for
@@ -19,13 +19,11 @@ from handoff.delegation import Delegation
 from handoff.errors import CodecError, GraphError
 from handoff.graph_metrics import compare
 from handoff.models.autoencoder import GraphAutoencoder
-from handoff.models.graph_lines import encode_plan
-from handoff.plan import Plan
 from handoff.protocols.t5 import T5, write_values
 from handoff.tokens import count_tokens
 from training.t5 import Architecture, make_model
 
-LIMITS = (0, 1, 2, 4, 8, None)
+LIMITS = ("0", "1", "2", "4", "8", "all")
 
 
 def row(name: str, protocol: T5, delegations: list[Delegation]) -> None:
@@ -37,7 +35,8 @@ def row(name: str, protocol: T5, delegations: list[Delegation]) -> None:
         try:
             text = protocol.encode(delegation, 0)
             tokens += count_tokens(text)
-            graph = protocol.decode(text, delegation.tools).graph
+            reading = protocol.decode(text, delegation.tools)
+            graph = reading.graph or reading.plan.to_graph()
         except (CodecError, GraphError):
             graph = None
         whole += graph is not None and graph.same_as(delegation.plan)
@@ -53,25 +52,28 @@ def main() -> None:
     parser.add_argument("--run", default="t5-tiny")
     parser.add_argument("--graphs", type=Path, default=Path("data/store/graphs.jsonl"))
     parser.add_argument("--benchmark", default="tau2-retail")
+    parser.add_argument("--limits", nargs="+", default=LIMITS, help="numbers, or `all` for as many as the model needs")
     arguments = parser.parse_args()
     delegations = list(load_benchmark(arguments.benchmark, arguments.graphs, "test").delegations.values())
     protocol = T5(arguments.run)
     print(f"{len(delegations)} held-out plans of {arguments.benchmark}, model {protocol.folder}")
     print(f"{'':<26}{'tokens':>8}{'whole':>9}{'valid':>9}{'node F1':>9}{'edge F1':>9}{'ms':>9}")
-    for limit in LIMITS:
+    for limit in (None if word == "all" else int(word) for word in arguments.limits):
         protocol = T5(arguments.run, limit)
         row("all hints it needs" if limit is None else f"at most {limit} hints", protocol, delegations)
     vocabulary = protocol.autoencoder.vocabulary
     architecture = orjson.loads((protocol.folder / "manifest.json").read_bytes())["config"]["architecture"]
     if architecture["base"] is None:
         untrained = T5(arguments.run)
-        untrained.autoencoder = GraphAutoencoder(
-            make_model(Architecture.model_validate(architecture), vocabulary, seed=0), vocabulary
-        )
+        model = make_model(Architecture.model_validate(architecture), vocabulary, seed=0)
+        model.config.supervision = protocol.autoencoder.supervision
+        untrained.autoencoder = GraphAutoencoder(model, vocabulary)
         row("untrained, all hints", untrained, delegations)
     dictionary = compact = 0
     for delegation in delegations:
-        sent = encode_plan(Plan.from_graph(delegation.plan)[0], delegation.tools, vocabulary)
+        sent = protocol.content.encode(delegation, protocol.content.plain(delegation, 0))
+        if sent is None:
+            continue
         dictionary += len(sent.tokens) + count_tokens(write_values(sent.values))
         compact += count_tokens(load_codec("compact").encode(delegation.plan, delegation.tools))
     print(f"{'phrases, no network':<26}{dictionary / len(delegations):8.1f}")
