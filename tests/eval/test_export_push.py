@@ -225,7 +225,7 @@ def test_other_logits_are_found(hub: HubServer, trained: Path, tmp_path: Path) -
     files, expected = list_files(tmp_path / "out"), logits(t5.KIND, tmp_path / "out")
     repository = Repository(REPO)
     assert repository.verify(t5.KIND, expected + 5e-5, files, revision_of(hub)) == pytest.approx(5e-5, rel=0.1)
-    with pytest.raises(PushError, match="logits are 0.01 away"):
+    with pytest.raises(PushError, match=r"logits are 0\.01 away"):
         repository.verify(t5.KIND, expected + 0.01, files, revision_of(hub))
 
 
