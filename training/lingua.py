@@ -184,8 +184,17 @@ def make_tokenizer(config: Architecture, texts: Sequence[str]) -> PreTrainedToke
     from tokenizers import BertWordPieceTokenizer
 
     pieces = BertWordPieceTokenizer(lowercase=False, strip_accents=False)
+    # The trainer breaks ties by a token's number, and numbers letters in the order of a hash map, which is another one in each
+    # process. With the letters given as its first tokens, the same texts give the same vocabulary.
+    letters = sorted({letter for text in texts for letter in text if not letter.isspace()})
+    first = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
     pieces.train_from_iterator(
-        texts, vocab_size=config.vocabulary, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False
+        texts,
+        vocab_size=config.vocabulary,
+        min_frequency=2,
+        special_tokens=first,
+        limit_alphabet=len(letters),
+        show_progress=False,
     )
     ids = pieces.get_vocab()
     return BertTokenizerFast(
