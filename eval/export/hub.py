@@ -82,7 +82,11 @@ class Repository:
         """Make sure that the repository is there and may be written to; returns the commit it is at."""
         info = self._info()
         if info is None:
-            self._try("create the repository", lambda: self.api.create_repo(self.repo, private=private))
+            self._try(
+                "create the repository",
+                lambda: str(self.api.create_repo(self.repo, private=private)),
+                landed=lambda: str(self.api.model_info(self.repo).id),
+            )
             info = self._info()
         if info is None:
             raise PushError(f"{self.repo}: the Hub created the repository and does not show it")

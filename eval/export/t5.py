@@ -21,7 +21,7 @@ KIND = Kind(
     limits=(
         "It is not a language model: its vocabulary is that of plans over the tools in its training data, in "
         "`vocabulary.json`, and it has no text tokenizer. A plan that it cannot write crosses in compact form instead, without "
-        "its savings. Trained with `supervision: text` (`handoff.json` says so) it rebuilds the plan's prose instead: an ablation."
+        "its savings. Trained with `supervision: text` (`handoff.json` says so) it rebuilds the plan's prose instead."
     ),
     load=(
         "from transformers import AutoModelForSeq2SeqLM",

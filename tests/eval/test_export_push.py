@@ -202,10 +202,11 @@ def test_a_server_that_stays_broken_half_way(hub: HubServer, waits: list[float],
     assert hub.requests("PUT", "/lfs/") < 30
 
 
-def test_a_commit_that_arrived_without_an_answer_counts(
-    hub: HubServer, waits: list[float], trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("path", ["/api/repos/create", "/commit/"])
+def test_what_arrived_without_an_answer_counts(
+    path: str, hub: HubServer, waits: list[float], trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hub.fail("POST", "/commit/", 500, late=True)
+    hub.fail("POST", path, 500, late=True)
     assert push(trained, tmp_path) == 0
     assert len(hub.repos[REPO].commits) == 2
     assert f"at revision {revision_of(hub)}" in capsys.readouterr().out
