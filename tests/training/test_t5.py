@@ -7,30 +7,22 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from safetensors.torch import load_file
+from toy_corpus import SCHEMAS, CrashError, crash, outcome, plan, stop_at, write_corpus
 
 from handoff.codec import load_codec
 from handoff.delegation import Toolset
 from handoff.errors import ConfigError
-from handoff.plan import Plan, Step
 from handoff.protocols.t5 import T5
-from handoff.reference import Reference
 from training import t5
 from training.run import StoppedError
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS = [
-    {"name": "get_user", "parameters": {"properties": {"email": {"type": "string"}}}},
-    {"name": "get_order", "parameters": {"properties": {"order_id": {"type": "string"}}}},
-    {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
-]
 SETTINGS: dict[str, Any] = {
     "steps": 8,
     "batch_size": 4,
@@ -41,82 +33,21 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def plan(number: int) -> Plan:
-    steps = [Step("get_user", {"email": f"user{number}@example.com"})]
-    for place in range(number % 3):
-        steps.append(Step("get_order", {"order_id": Reference("t1", ("orders", place))}))
-    reason = "no longer needed" if number % 2 else "ordered by mistake"
-    return Plan((*steps, Step("cancel", {"order_id": f"#W{number}", "reason": reason})))
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset like that of `handoff corpus`."""
-    from datasets import Dataset, DatasetDict
-
-    folder = tmp_path_factory.mktemp("data") / "corpus"
-    graphs = [plan(number).to_graph().dumps() for number in range(60)]
-    parts = {"train": graphs[:40], "validation": graphs[40:50], "test": graphs[50:]}
-    DatasetDict(
-        {
-            s: Dataset.from_dict(
-                {"id": list(map(str, range(len(g)))), "graph": g, "domain": ["shop"] * len(g), "source": ["gold"] * len(g)}
-            )
-            for s, g in parts.items()
-        }
-    ).save_to_disk(str(folder))
-    (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
-    (folder / "manifest.json").write_text("{}")
-    return folder
+    return write_corpus(tmp_path_factory.mktemp("data") / "corpus")
 
 
 def config(corpus: Path, run: Path, **changes: Any) -> t5.T5Config:
     return t5.T5Config.model_validate({"corpus": corpus, "run": run, **SETTINGS, **changes})
 
 
-def outcome(run: Path) -> tuple[dict[str, Any], list[Any], Any]:
-    """Weights, log and held-out metrics of a finished run."""
-    weights = {name: tensor.tolist() for name, tensor in load_file(run / "model" / "model.safetensors").items()}
-    log = [orjson.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
-    return (
-        weights,
-        [{k: v for k, v in entry.items() if k != "train_loss"} for entry in log],
-        orjson.loads((run / "metrics.json").read_bytes()),
-    )
-
-
-def stop_at(step: int, how: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the next training stop at a step."""
-    from transformers import TrainerCallback
-
-    class Stop(TrainerCallback):
-        def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if state.global_step == step:
-                how()
-
-    make = t5.make_trainer
-
-    def with_stop(*arguments: Any) -> Any:
-        trainer = make(*arguments)
-        trainer.add_callback(Stop())
-        return trainer
-
-    monkeypatch.setattr(t5, "make_trainer", with_stop)
-
-
-class CrashError(RuntimeError):
-    pass
-
-
-def crash() -> None:
-    raise CrashError
-
-
 def test_a_run_that_broke_off_ends_like_one_that_did_not(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"batch_size": 16, "eval_steps": 2}  # five steps an epoch: step 6 is within the second
     t5.run(config(corpus, tmp_path / "whole", **settings))
     with monkeypatch.context() as patch:
-        stop_at(7, crash, patch)
+        stop_at(t5, 7, crash, patch)
         with pytest.raises(CrashError):
             t5.run(config(corpus, tmp_path / "broken", **settings))
     assert not (tmp_path / "broken" / "COMPLETE").exists()
@@ -129,7 +60,7 @@ def test_a_signal_saves_and_stops_and_the_same_command_goes_on(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        stop_at(5, lambda: signal.raise_signal(signal.SIGTERM), patch)
+        stop_at(t5, 5, lambda: signal.raise_signal(signal.SIGTERM), patch)
         with pytest.raises(StoppedError, match="stopped at step 6 and saved"):
             t5.run(config(corpus, tmp_path / "run"))
     t5.run(config(corpus, tmp_path / "run"))
@@ -161,6 +92,7 @@ def test_a_process_killed_at_a_random_step_resumes_to_the_same_end(corpus: Path,
 
 KILLED = """
 import os, signal, sys, orjson
+from toy_corpus import SCHEMAS, CrashError, crash, outcome, plan, stop_at, write_corpus
 from training import t5
 from transformers import TrainerCallback
 

@@ -1,0 +1,86 @@
+"""A small corpus like that of `handoff corpus`, and how a training on it is stopped and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from safetensors.torch import load_file
+
+from handoff.plan import Plan, Step
+from handoff.reference import Reference
+
+SCHEMAS = [
+    {"name": "get_user", "parameters": {"properties": {"email": {"type": "string"}}}},
+    {"name": "get_order", "parameters": {"properties": {"order_id": {"type": "string"}}}},
+    {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
+]
+
+
+def plan(number: int) -> Plan:
+    steps = [Step("get_user", {"email": f"user{number}@example.com"})]
+    for place in range(number % 3):
+        steps.append(Step("get_order", {"order_id": Reference("t1", ("orders", place))}))
+    reason = "no longer needed" if number % 2 else "ordered by mistake"
+    return Plan((*steps, Step("cancel", {"order_id": f"#W{number}", "reason": reason})))
+
+
+def write_corpus(folder: Path) -> Path:
+    """40 plans to train on, 10 to validate, 10 to test."""
+    from datasets import Dataset, DatasetDict
+
+    graphs = [plan(number).to_graph().dumps() for number in range(60)]
+    parts = {"train": graphs[:40], "validation": graphs[40:50], "test": graphs[50:]}
+    DatasetDict(
+        {
+            s: Dataset.from_dict(
+                {"id": list(map(str, range(len(g)))), "graph": g, "domain": ["shop"] * len(g), "source": ["gold"] * len(g)}
+            )
+            for s, g in parts.items()
+        }
+    ).save_to_disk(str(folder))
+    (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
+    (folder / "manifest.json").write_text("{}")
+    return folder
+
+
+def outcome(run: Path) -> tuple[dict[str, Any], list[Any], Any]:
+    """Weights, log and held-out metrics of a finished run."""
+    weights = {name: tensor.tolist() for name, tensor in load_file(run / "model" / "model.safetensors").items()}
+    log = [orjson.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
+    unsteady = ("train_loss", "step_time", "total_flos")  # time, and sums that begin anew with the process
+    return (
+        weights,
+        [{k: v for k, v in entry.items() if k not in unsteady} for entry in log],
+        orjson.loads((run / "metrics.json").read_bytes()),
+    )
+
+
+def stop_at(stage: Any, step: int, how: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the next training of a stage's module stop at a step."""
+    from transformers import TrainerCallback
+
+    class Stop(TrainerCallback):
+        def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step == step:
+                how()
+
+    make = stage.make_trainer
+
+    def with_stop(*arguments: Any) -> Any:
+        trainer = make(*arguments)
+        trainer.add_callback(Stop())
+        return trainer
+
+    monkeypatch.setattr(stage, "make_trainer", with_stop)
+
+
+class CrashError(RuntimeError):
+    pass
+
+
+def crash() -> None:
+    raise CrashError
