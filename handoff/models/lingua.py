@@ -61,7 +61,9 @@ class Lingua:
             )
         with _kept_state():
             self._compressor = _load(self.model, revision, local)
-        self.parameters = sum(p.numel() for p in self._compressor.model.parameters())
+        added = len(self._compressor.added_tokens) * self._compressor.model.config.hidden_size
+        self.parameters = sum(p.numel() for p in self._compressor.model.parameters()) - added
+        """Of the model as it was trained, without the embeddings that the library adds."""
 
     def compress(self, text: str, rate: float | None = None) -> Compressed:
         """Leave out what the classifier holds for unneeded.
