@@ -1,0 +1,228 @@
+"""`handoff route`: what a router decides about a task, or about every plan of a file, and whether a router is worth its tokens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import Field, model_validator
+
+from data.labelled import read_graphs
+from handoff.config import Config
+from handoff.console import say, table, track
+from handoff.delegation import Delegation, Toolset
+from handoff.errors import InputError, MissingDependencyError
+from handoff.files import write_jsonl
+from handoff.graph import Graph
+from handoff.protocols import load_protocol
+from handoff.routing import Decision, make_router
+from handoff.routing.llm import SYSTEM, prompt
+from handoff.routing.overhead import THRESHOLD, Overhead
+from handoff.tokens import count_tokens
+
+LLM_ANSWER = "GRAPH"
+
+
+class RouteConfig(Config):
+    """What to decide, by which router."""
+
+    task: str | None = None
+    """A task's words."""
+    tools: Path | None = None
+    """Tool schemas as JSON: an array, or one array a domain as in a corpus's `tools.json`. With `input`, default: the benchmark's own."""
+    input: Path | None = None
+    """A `graphs.jsonl`: its plans instead of one task."""
+    id: str | None = None
+    """Only the record with this id."""
+    limit: int | None = Field(None, ge=1)
+    """At most so many records."""
+    router: str = "rules"
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the router takes: a threshold, a model's run."""
+    explain: bool = False
+    """Say whether the router, and a language model in its place, would be worth their tokens."""
+    graph: str = "ngh"
+    """The protocol that a graph would be sent by; for `explain`."""
+    prose: str = "nl"
+    execution: float = Field(0, ge=0)
+    """Tokens that an execution costs which fails for want of the better format; for `explain`."""
+    success_gain: float = Field(0, ge=-1, le=1)
+    """How much more often a graph's execution succeeds; for `explain`."""
+    threshold: float = Field(THRESHOLD, gt=0)
+    """Overhead / saving below which a router is worth it."""
+    out: Path | None = None
+    """Write every decision to this file, one JSON object a line."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> RouteConfig:
+        if (self.task is None) == (self.input is None):
+            raise ValueError("give a task's words, or `input`, a file of plans")
+        return self
+
+
+CONFIG = RouteConfig
+
+
+class Routed(NamedTuple):
+    """A delegation, where it comes from, and the decision. `plan` tells whether the delegation has one."""
+
+    delegation: Delegation
+    domain: str
+    plan: bool
+    decision: Decision
+
+
+def run(config: RouteConfig) -> int:
+    """Print the decisions. Raises InputError, ConfigError, and whatever HandoffError the router raises."""
+    router = make_router(config.router, **config.options)
+    found = list(_delegations(config))
+    decisions = router.route_many([delegation for delegation, _ in found])
+    routed = [
+        Routed(delegation, domain, config.input is not None, decision)
+        for (delegation, domain), decision in zip(found, decisions, strict=True)
+    ]
+    if len(routed) == 1:
+        _show(routed[0].decision)
+    else:
+        _summary(routed, config)
+    if config.explain:
+        _explain(routed, config)
+    if config.out is not None:
+        write_jsonl(config.out, map(_record, routed))
+        say(f"decisions: {config.out}")
+    return 0
+
+
+def _delegations(config: RouteConfig) -> Iterator[tuple[Delegation, str]]:
+    """Each delegation with its domain."""
+    if config.input is None:
+        tools = _read_tools(config.tools) if config.tools is not None else {}
+        schemas = [schema for domain in tools.values() for schema in domain]
+        yield Delegation("task", config.task or "", Toolset.from_schemas(schemas), Graph((), ())), "task"
+        return
+    records = [record for record in read_graphs(config.input) if config.id in (None, record.id)]
+    if not records:
+        raise InputError("holds no such record", file=config.input, field="id", found=config.id)
+    toolsets: dict[str, Toolset] = {}
+    for record in islice(records, config.limit):
+        domain = record.task.domain
+        if domain not in toolsets:
+            toolsets[domain] = Toolset.from_schemas(_schemas(config.tools, domain))
+        yield record.to_delegation(toolsets[domain]), domain
+
+
+def _schemas(path: Path | None, domain: str) -> list[Any]:
+    if path is not None:
+        tools = _read_tools(path)
+        if domain not in tools and "" not in tools:
+            raise InputError("has no tools of this domain", file=path, found=domain, allowed=tools)
+        return tools.get(domain) or tools[""]
+    from data.environments import load_environment
+
+    try:
+        return list(load_environment(f"tau2-{domain}").tools)
+    except MissingDependencyError as error:
+        raise MissingDependencyError(f"{error}; or name a file with the tools: --tools FILE") from error
+
+
+def _read_tools(path: Path) -> dict[str, list[Any]]:
+    """Schemas by domain; under the empty name where the file is one array."""
+    try:
+        value = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"not valid JSON ({error})", file=path) from error
+    tools = {"": value} if isinstance(value, list) else value
+    if not isinstance(tools, dict) or not all(isinstance(schemas, list) for schemas in tools.values()):
+        raise InputError("must be an array of tool schemas, or one array a domain", file=path, found=type(value).__name__)
+    return tools
+
+
+def _show(decision: Decision) -> None:
+    say(f"{'graph' if decision.format == 'graph' else 'prose'} (router {decision.router}, score {decision.score:.2f})")
+    say(decision.reason)
+    if decision.pattern is not None:
+        say(f"pattern: {decision.pattern}")
+    say(f"cost: {decision.tokens} tokens, {1000 * decision.seconds:.1f} ms")
+
+
+def _summary(routed: list[Routed], config: RouteConfig) -> None:
+    """Rates by domain and pattern."""
+    groups: dict[tuple[str, str], list[Routed]] = {}
+    for item in routed:
+        for pattern in ("all", item.decision.pattern or "unknown"):
+            groups.setdefault((item.domain, pattern), []).append(item)
+    rows = []
+    for (domain, pattern), items in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
+        formats = Counter(item.decision.format for item in items)
+        score = sum(item.decision.score for item in items) / len(items)
+        tokens = sum(item.decision.tokens for item in items) / len(items)
+        share = f"{100 * formats['graph'] / len(items):.1f}"
+        rows.append([domain, pattern, len(items), formats["graph"], share, f"{score:.2f}", f"{tokens:.0f}"])
+    columns = ["domain", "pattern", "plans", "graph", "graph %", "mean score", "tokens"]
+    table(columns, rows, title=f"{len(routed)} decisions, router {config.router}")
+
+
+def _explain(routed: list[Routed], config: RouteConfig) -> None:
+    """The overhead rule with its figures: for the router at hand, and for a language model that would decide alike."""
+    model = [count_tokens(SYSTEM) + count_tokens(prompt(item.delegation.task)) + count_tokens(LLM_ANSWER) for item in routed]
+    if not routed[0].plan:
+        say(
+            f"A language model as router would take {model[0]} tokens here. Without a plan there is no message to weigh them "
+            f"against: it is worth them where its decisions save more than {model[0] / config.threshold:.0f} tokens a delegation."
+        )
+        return
+    graph = _sizes(routed, config.graph)
+    prose = _sizes(routed, config.prose)
+    one = len(routed) == 1
+    share = routed[0].decision.score if one else _mean([float(item.decision.format == "graph") for item in routed])
+    costs = {
+        config.router: _mean([float(item.decision.tokens) for item in routed]),
+        "a language model that decides alike": _mean([float(tokens) for tokens in model]),
+    }
+    say(f"\nTokens read, {config.graph} against {config.prose}: {graph:.0f} and {prose:.0f}, instructions included.")
+    for name, cost in costs.items():
+        rule = Overhead(
+            router=cost,
+            graph=graph,
+            prose=prose,
+            graph_share=share,
+            execution=config.execution,
+            success_gain=config.success_gain,
+            threshold=config.threshold,
+        )
+        say(f"{name}: {rule.sentence()}")
+
+
+def _sizes(routed: list[Routed], protocol: str) -> float:
+    """Mean tokens that the executor reads, instructions included, of what is sent by a protocol."""
+    made = load_protocol(protocol)
+    sizes = []
+    for item in track(routed, protocol, len(routed)):
+        text = made.encode(item.delegation, 0)
+        read = made.decode(text, item.delegation.tools).text
+        sizes.append(float(count_tokens(read) + count_tokens(made.instructions(item.delegation.tools))))
+    return _mean(sizes)
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _record(item: Routed) -> dict[str, Any]:
+    decision = item.decision
+    return {
+        "id": item.delegation.id,
+        "domain": item.domain,
+        "router": decision.router,
+        "format": decision.format,
+        "score": decision.score,
+        "pattern": decision.pattern,
+        "reason": decision.reason,
+        "tokens": decision.tokens,
+    }
