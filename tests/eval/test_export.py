@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from eval.export.adapter import Base, base_of
 from eval.export.base import ExportConfig, Kind
 from eval.export.card import licence
 from eval.export.package import list_files
-from eval.export.proof import check_onnx, difference, logits
+from eval.export.proof import SENTENCES, check_onnx, difference, logits
 from eval.export.run import export
 from eval.export.safety import safe_files
 from eval.report.load import load_published, load_run
@@ -100,6 +101,17 @@ def test_every_kind_loads_again(kind: Kind, tmp_path: Path) -> None:
         assert 0 <= check_onnx(kind, out, found) < 1e-4
         with pytest.raises(InputError, match="away from the model's"):
             check_onnx(kind, out, found + 0.1)
+
+
+def test_a_tokenizer_is_loaded_as_it_was_trained(tmp_path: Path) -> None:
+    from handoff.models.writer import GraphWriter
+
+    run = grpo_run(tmp_path / "run")
+    trained = tokenizer(tmp_path / "alone")
+    loaded = GraphWriter.load(run / "model").tokenizer
+    assert [loaded(text)["input_ids"] for text in SENTENCES] == [trained(text)["input_ids"] for text in SENTENCES]
+    with pytest.raises(InputError, match="AutoTokenizer does not tokenise as the file says"):
+        logits(replace(grpo.KIND, tokenizer="AutoTokenizer"), run / "model")
 
 
 # --- what is refused
