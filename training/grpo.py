@@ -16,10 +16,11 @@ from pydantic import Field
 
 from handoff.console import say, table
 from handoff.errors import ConfigError
+from handoff.files import write_text
 from handoff.models.locate import find_run
 from handoff.models.writer import GraphWriter
 from training.rewards import FIDELITIES, PARTS, Case, Failed, Fidelity, RewardError, Scored, score
-from training.run import MODEL_FOLDER, finish, is_main_process, open_run, shared_arguments, train
+from training.run import MODEL_FOLDER, finish, is_main_process, last_checkpoint, open_run, shared_arguments, train
 from training.writing import (
     WriterConfig,
     adapter,
@@ -85,6 +86,7 @@ def run(config: GrpoConfig) -> int:
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
     first = held_out_scores(before, held_out, fidelity)
     say(f"before: {_words(summary(first))}")
+    drop_later_samples(config)
     writer = load_writer(config, start)
     trainer = make_trainer(config, writer, cases, fidelity)
     train(trainer, config)
@@ -97,6 +99,16 @@ def run(config: GrpoConfig) -> int:
     _show(metrics)
     say(f"model: {config.run}")
     return 0
+
+
+def drop_later_samples(config: GrpoConfig) -> None:
+    """Of a run that goes on from a checkpoint, the samples of later steps are written again."""
+    path = config.run / SAMPLES_FILE
+    if path.exists() and is_main_process():
+        checkpoint = last_checkpoint(config.run)
+        step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
+        lines = [line for line in path.read_bytes().splitlines() if line.endswith(b"}") and orjson.loads(line)["step"] < step]
+        write_text(path, "".join(f"{line.decode()}\n" for line in lines))
 
 
 def load_writer(config: GrpoConfig, start: Path | None) -> GraphWriter:

@@ -78,7 +78,9 @@ def read_written(text: str, source: Lifted, tools: Toolset) -> Written:
     """
     if len(text) > MAX_CHARACTERS:
         raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_CHARACTERS} characters")
-    written = text.strip("\n").split("\n") if text.strip() else []
+    if not text.strip():
+        raise CodecError("the text is empty")
+    written = text.strip("\n").split("\n")
     lines = [line for number, line in enumerate(written) if number == 0 or line != written[number - 1]]
     try:
         return Written(_read(lines, source, tools), len(lines) < len(written))

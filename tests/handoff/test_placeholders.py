@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graph_strategies import plans
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from shop import SHOP
 
@@ -47,23 +47,7 @@ def test_a_word_is_lifted_whole_or_not_at_all(word: str, lifted: bool) -> None:
     assert lift(f"take {word}, please").text == ("take @1, please" if lifted else f"take {word}, please")
 
 
-WORDS = [
-    "take",
-    "Mei",
-    "Kovacs",
-    '"Desk Lamp"',
-    "#W12",
-    "99",
-    "100",
-    "m.k@x.com",
-    "@1",
-    "&2",
-    "1,286.50",
-    "5.8-inch",
-    "it.",
-    "\n",
-    "1.",
-]
+WORDS = ["take", "Mei", "Kovacs", '"Desk Lamp"', "#W12", "99", "100", "m.k@x.com", "@1", "&2", "1,286.50", "5.8-inch", "it."]
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=20))
@@ -73,6 +57,7 @@ def test_lifting_again_changes_nothing(words: list[str]) -> None:
     assert len(set(once.values)) == len(once.values)
 
 
+@settings(max_examples=40, deadline=None)
 @given(plans(), st.lists(st.one_of(st.text(max_size=6), st.integers(0, 300).map(str)), unique=True, max_size=12), st.data())
 def test_what_is_hidden_comes_back(plan: Plan, others: list[str], data: st.DataObject) -> None:
     said = sorted({value for step in plan.steps for value in step.arguments.values() if isinstance(value, str)})

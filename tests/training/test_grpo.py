@@ -1,4 +1,4 @@
-"""SFT and GRPO of a graph writer: resumed runs end like uninterrupted ones, adapters load merged, rewards that fail stop a run."""
+"""SFT and GRPO of a graph writer: resumed runs end like uninterrupted ones, adapters load merged, failing rewards stop a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from training.writing import load_cases
 
 ROOT = Path(__file__).parents[2]
 TOOLS = Toolset.from_schemas(SCHEMAS)
-SIZES = {"vocabulary": 350, "hidden": 24, "intermediate": 24, "layers": 1, "heads": 2}
+SIZES = {"vocabulary": 350, "hidden": 32, "intermediate": 32, "layers": 1, "heads": 2}
 SHORT: dict[str, Any] = {"steps": 6, "eval_steps": 3, "max_new_tokens": 24, "report_plans": 4}
 
 
@@ -47,13 +47,13 @@ def sft_config(corpus: Path, run: Path, **changes: Any) -> sft.SftConfig:
 def start(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short SFT run."""
     run = tmp_path_factory.mktemp("start") / "sft"
-    sft.run(sft_config(corpus, run, steps=60, eval_steps=60))
+    sft.run(sft_config(corpus, run, steps=120, eval_steps=120, learning_rate=0.015))
     return run
 
 
 def grpo_config(corpus: Path, start: Path, run: Path, **changes: Any) -> grpo.GrpoConfig:
-    values = {"corpus": corpus, "run": run, "init": start, "max_prompt_tokens": 200, "batch_size": 4, "generations": 2, **SHORT}
-    return grpo.GrpoConfig.model_validate({**values, "max_new_tokens": 60, "max_zero_variance": 1, **changes})
+    values = {"corpus": corpus, "run": run, "init": start, "max_prompt_tokens": 200, "batch_size": 8, "generations": 4, **SHORT}
+    return grpo.GrpoConfig.model_validate({**values, "max_new_tokens": 60, "max_zero_variance": 1, "temperature": 0.7, **changes})
 
 
 def test_sft_that_broke_off_ends_like_one_that_did_not(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,6 +87,7 @@ def check_log(run: Path, start: Path) -> None:
     parts = {"valid_part", "faithful_part", "fidelity_part", "brevity_part"}
     rates = {"validity", "repair_rate", "failure_rate", "frac_reward_zero_std", "kl", "completions/mean_length"}
     assert parts | rates <= set(first)
+    assert first["reward_std"] > 0, "otherwise nothing is learned, and all runs are equal"
     assert {"eval_reward", "eval_validity"} <= set(next(entry for entry in log if "eval_reward" in entry))
     samples = [orjson.loads(line) for line in (run / "samples.jsonl").read_bytes().splitlines()]
     assert {"step", "prompt", "completion", "reward", "valid", "faithful", "fidelity", "brevity"} <= set(samples[0])
@@ -96,6 +97,7 @@ def check_log(run: Path, start: Path) -> None:
     assert metrics["reward"] - metrics["start_reward"] == pytest.approx(metrics["reward_gain"])
 
 
+@pytest.mark.slow
 def test_a_signal_saves_and_the_same_command_goes_on(
     corpus: Path, start: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_killed_process_resumes_to_the_same_end(stage: str, corpus: Path, star
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_an_adapter_is_saved_with_its_base_and_loads_merged(corpus: Path, start: Path, tmp_path: Path) -> None:
     grpo.run(grpo_config(corpus, start, tmp_path / "lora", lora={"rank": 2, "alpha": 4}, learning_rate=0.01))
     folder = tmp_path / "lora" / "model"
@@ -254,12 +257,12 @@ def test_rewards_that_cannot_be_found_are_none_and_too_many_stop_the_run(corpus:
     assert found[1] is None
     assert all(value is not None and value == value for number, value in enumerate(found) if number != 1)
     assert log["failure_rate"] == 0.25
-    with pytest.raises(RewardError, match="could not be found.*out of order"):
+    with pytest.raises(RewardError, match=r"could not be found.*out of order"):
         call(reward, [cases[0].target] * 4)
 
 
 def test_groups_without_variance_stop_the_run(corpus: Path, start: Path) -> None:
-    reward, cases = rewards(corpus, start, graph_f1, window=8, max_zero_variance=0.5)
+    reward, cases = rewards(corpus, start, graph_f1, generations=2, window=8, max_zero_variance=0.5)
     call(reward, [cases[0].target, "", cases[0].target, ""])
     with pytest.raises(RewardError, match="all texts have the same reward"):
         for _ in range(4):
