@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from handoff.plan import Plan, Step
     from handoff.protocols import load_protocol
     from handoff.reference import Reference, Select
+    from handoff.routing.distilled import load_router
 
 __version__ = "0.1.0"
 
@@ -28,6 +29,7 @@ _HOMES = {
     "Toolset": "handoff.delegation",
     "execute": "handoff.execution",
     "load_protocol": "handoff.protocols",
+    "load_router": "handoff.routing.distilled",
 }
 """Where each public name lives; it is imported when it is first asked for, so that the command line starts quickly."""
 
@@ -44,6 +46,7 @@ __all__ = [
     "Toolset",
     "execute",
     "load_protocol",
+    "load_router",
 ]
 
 

@@ -15,6 +15,7 @@ ROUTERS: dict[str, str] = {
     "always-graph": "handoff.routing.fixed:AlwaysGraph",
     "rules": "handoff.routing.rules:RuleRouter",
     "llm": "handoff.routing.llm:LLMRouter",
+    "distilled": "handoff.routing.distilled:DistilledRouter",
 }
 """Name -> module:class."""
 
