@@ -29,6 +29,7 @@ from training.writing import (
     held_out_scores,
     load_cases,
     load_start,
+    save_trained,
     shared_training,
     summary,
 )
@@ -90,10 +91,11 @@ def run(config: GrpoConfig) -> int:
     writer = load_writer(config, start)
     trainer = make_trainer(config, writer, cases, fidelity)
     train(trainer, config)
-    writer.model = trainer.accelerator.unwrap_model(trainer.model)
-    writer.save(config.run / MODEL_FOLDER)
-    last = held_out_scores(writer, held_out, fidelity)
-    metrics = {"held_out_plans": len(held_out), "parameters": sum(p.numel() for p in writer.model.parameters())}
+    trained = save_trained(trainer, writer, config.run / MODEL_FOLDER, str(trainer.args.device))
+    if trained is None:
+        return 0
+    last = held_out_scores(trained, held_out, fidelity)
+    metrics = {"held_out_plans": len(held_out), "parameters": sum(p.numel() for p in trained.model.parameters())}
     metrics |= summary(last) | {f"start_{key}": value for key, value in summary(first).items()} | gain(first, last, config.seed)
     finish(config, metrics)
     _show(metrics)
@@ -234,8 +236,20 @@ class Rewards:
             {"step": step, "prompt": prompt, "completion": text, **_parts(one)}
             for prompt, text, one in list(zip(prompts, texts, scores, strict=True))[: self.config.samples]
         ]
+        if self.config.wandb != "off":
+            _log_table(rows)
         with (self.config.run / SAMPLES_FILE).open("ab") as stream:
             stream.writelines(orjson.dumps(row) + b"\n" for row in rows)
+
+
+def _log_table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """The samples as a table of Weights & Biases, where a run is open."""
+    import wandb
+
+    if wandb.run is not None:
+        columns = ["step", "prompt", "completion", "reward", *PARTS]
+        table_of_samples = wandb.Table(columns=columns, data=[[row.get(column) for column in columns] for row in rows])
+        wandb.log({"samples": table_of_samples}, commit=False)
 
 
 def batch_metrics(scores: Sequence[Scored | Failed]) -> dict[str, float]:

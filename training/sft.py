@@ -10,7 +10,17 @@ from handoff.console import say, table
 from handoff.models.writer import GraphWriter
 from training.rewards import Case, graph_f1
 from training.run import MODEL_FOLDER, finish, open_run, shared_arguments, train
-from training.writing import WriterConfig, adapter, as_dataset, held_out_scores, load_cases, load_start, shared_training, summary
+from training.writing import (
+    WriterConfig,
+    adapter,
+    as_dataset,
+    held_out_scores,
+    load_cases,
+    load_start,
+    save_trained,
+    shared_training,
+    summary,
+)
 
 
 class SftConfig(WriterConfig):
@@ -32,11 +42,12 @@ def run(config: SftConfig) -> int:
     say(f"{parameters:,} parameters, {len(writer.tokenizer)} tokens, {len(cases['train'])} texts")
     trainer = make_trainer(config, writer, cases)
     train(trainer, config)
-    writer.model = trainer.accelerator.unwrap_model(trainer.model)
-    writer.save(config.run / MODEL_FOLDER)
+    trained = save_trained(trainer, writer, config.run / MODEL_FOLDER, str(trainer.args.device))
+    if trained is None:
+        return 0
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
     metrics = {"held_out_plans": len(held_out), "parameters": parameters}
-    metrics |= summary(held_out_scores(writer, held_out, graph_f1))
+    metrics |= summary(held_out_scores(trained, held_out, graph_f1))
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")

@@ -19,7 +19,7 @@ from handoff.models.dictation import Reads, source_of, target_of
 from handoff.models.writer import GraphWriter, as_prompt
 from handoff.plan import Plan
 from training.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, score
-from training.run import RunConfig, chosen
+from training.run import RunConfig, chosen, is_main_process
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -236,6 +236,20 @@ def as_dataset(cases: Sequence[Case], writer: GraphWriter, config: WriterConfig)
 def count(texts: Sequence[str], writer: GraphWriter) -> list[int]:
     """Tokens of each text, without an end."""
     return [len(ids) for ids in writer.tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
+
+
+def save_trained(trainer: Any, writer: GraphWriter, folder: Path, device: str) -> GraphWriter | None:
+    """Save what was trained and load it as whoever uses it will; None in all processes but the main one.
+
+    The Trainer writes the weights, because it can collect them from several devices.
+    """
+    trainer.save_model(str(folder))
+    if not is_main_process():
+        return None
+    (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle, and nothing that the model needs
+    writer.model = trainer.accelerator.unwrap_model(trainer.model)
+    writer.save(folder, with_weights=False)
+    return GraphWriter.load(folder, device)
 
 
 def held_out_scores(writer: GraphWriter, cases: Sequence[Case], fidelity: Fidelity) -> list[Scored | Failed]:

@@ -55,12 +55,16 @@ class GraphWriter:
         # not AutoTokenizer: for a Qwen2 it puts Qwen's splitting of words in the place of the one in tokenizer.json
         return cls(model, PreTrainedTokenizerFast.from_pretrained(str(folder)), reads, most)
 
-    def save(self, folder: Path) -> None:
-        """Weights (safetensors), tokenizer, settings. An adapter is saved beside its base, so that the folder stands alone."""
+    def save(self, folder: Path, with_weights: bool = True) -> None:
+        """Weights (safetensors), tokenizer, settings. An adapter is saved beside its base, so that the folder stands alone.
+
+        `with_weights` is false where a trainer wrote them already, from several devices.
+        """
         base = getattr(self.model, "get_base_model", None)
         if base is not None and not _is_from_hub(self.model):
             _save_base(self.model, folder / BASE_FOLDER)
-        self.model.save_pretrained(str(folder))
+        if with_weights:
+            self.model.save_pretrained(str(folder))
         self.tokenizer.save_pretrained(str(folder))
         settings = {"reads": self.reads, "max_new_tokens": self.max_new_tokens}
         write_text(folder / WRITER_FILE, orjson.dumps(settings, option=orjson.OPT_INDENT_2).decode() + "\n")
