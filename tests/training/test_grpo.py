@@ -47,13 +47,13 @@ def sft_config(corpus: Path, run: Path, **changes: Any) -> sft.SftConfig:
 def start(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short SFT run."""
     run = tmp_path_factory.mktemp("start") / "sft"
-    sft.run(sft_config(corpus, run, steps=120, eval_steps=120, learning_rate=0.015))
+    sft.run(sft_config(corpus, run, steps=70, eval_steps=70, learning_rate=0.015))
     return run
 
 
 def grpo_config(corpus: Path, start: Path, run: Path, **changes: Any) -> grpo.GrpoConfig:
     values = {"corpus": corpus, "run": run, "init": start, "max_prompt_tokens": 200, "batch_size": 8, "generations": 4, **SHORT}
-    return grpo.GrpoConfig.model_validate({**values, "max_new_tokens": 60, "max_zero_variance": 1, "temperature": 0.7, **changes})
+    return grpo.GrpoConfig.model_validate({**values, "max_new_tokens": 60, "max_zero_variance": 1, "temperature": 1.3, **changes})
 
 
 def test_sft_that_broke_off_ends_like_one_that_did_not(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def check_log(run: Path, start: Path) -> None:
     parts = {"valid_part", "faithful_part", "fidelity_part", "brevity_part"}
     rates = {"validity", "repair_rate", "failure_rate", "frac_reward_zero_std", "kl", "completions/mean_length"}
     assert parts | rates <= set(first)
-    assert first["reward_std"] > 0, "otherwise nothing is learned, and all runs are equal"
+    assert first["reward_std"] > 0.01, "otherwise nothing is learned, and all runs are equal"
     assert {"eval_reward", "eval_validity"} <= set(next(entry for entry in log if "eval_reward" in entry))
     samples = [orjson.loads(line) for line in (run / "samples.jsonl").read_bytes().splitlines()]
     assert {"step", "prompt", "completion", "reward", "valid", "faithful", "fidelity", "brevity"} <= set(samples[0])
