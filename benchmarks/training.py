@@ -1,0 +1,228 @@
+"""Training speed of our loops against plain scripts: the same model, data and steps through Seq2SeqTrainer and TRL alone.
+
+    python -m benchmarks.training [--corpus data/store/corpus] [--steps 40] [--rounds 3] [--loops t5 sft grpo]
+
+Ours is what `handoff train` runs (`training.run.train`: log file, signals, early stopping, exact order of batches); plain is the
+library's trainer with the same settings and nothing of ours but the data. Neither evaluates or saves in between. Rounds are
+interleaved; the ratio is the median over the rounds of tokens a second, ours by plain. The first steps are not timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from handoff.console import set_quiet, table
+from training import grpo, sft, t5
+from training.rewards import Scored, graph_f1, score
+from training.run import RunConfig, train
+from training.t5_plans import encode_row, make_vocabulary, read_rows
+from training.writing import WriterConfig, as_dataset, count, load_cases, load_start
+
+WARM_UP = 5
+
+
+class Loop(NamedTuple):
+    """Makes a trainer afresh: ours with its configuration, and the plain one."""
+
+    ours: Callable[[Path], tuple[Any, RunConfig]]
+    plain: Callable[[Path], Any]
+
+
+class Clock:
+    """The times at which steps end."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def callback(self) -> Any:
+        from transformers import TrainerCallback
+
+        ends = self.ends
+
+        class Ends(TrainerCallback):
+            def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+                ends.append(time.perf_counter())
+
+        return Ends()
+
+    @property
+    def seconds(self) -> float:
+        """Mean seconds a step after the warm-up."""
+        return (self.ends[-1] - self.ends[WARM_UP - 1]) / (len(self.ends) - WARM_UP)
+
+
+def timed(run: Callable[[Any], None], trainer: Any) -> float:
+    """Seconds a step of a trainer that `run` drives."""
+    from transformers import PrinterCallback
+
+    clock = Clock()
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(clock.callback())
+    run(trainer)
+    return clock.seconds
+
+
+def plain_arguments(folder: Path, config: Any) -> dict[str, Any]:
+    """The settings that both sides share, for the plain script."""
+    return {
+        "output_dir": str(folder),
+        "max_steps": config.steps,
+        "per_device_train_batch_size": config.batch_size,
+        "learning_rate": config.learning_rate,
+        "warmup_steps": config.warmup_steps,
+        "weight_decay": config.weight_decay,
+        "save_strategy": "no",
+        "logging_steps": 50,
+        "disable_tqdm": True,
+        "report_to": [],
+        "use_cpu": True,
+        "bf16": False,
+        "seed": config.seed,
+        "remove_unused_columns": False,
+    }
+
+
+def t5_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
+    """The loop, and the tokens of a step."""
+    from handoff.config import load_config
+
+    config = load_config(t5.CONFIG, "configs/t5/tiny.yaml", {"corpus": str(corpus), "steps": str(steps), "eval_steps": "100000"})
+    rows = read_rows(corpus, "graph")
+    vocabulary = make_vocabulary(rows["train"], config.vocabulary, "graph")
+    encoded = {split: [encode_row(row, vocabulary, "graph") for row in rows[split]] for split in ("train", "validation")}
+
+    def ours(folder: Path) -> tuple[Any, RunConfig]:
+        own = config.model_copy(update={"run": folder})
+        return t5.make_trainer(own, t5.make_model(config.architecture, vocabulary, 0), vocabulary, encoded), own
+
+    def plain(folder: Path) -> Any:
+        from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+        like = ours(folder)[0]
+        arguments = Seq2SeqTrainingArguments(
+            **plain_arguments(folder, config), lr_scheduler_type="cosine", train_sampling_strategy="group_by_length"
+        )
+        return Seq2SeqTrainer(
+            model=like.model, args=arguments, train_dataset=like.train_dataset, data_collator=like.data_collator
+        )
+
+    data = ours(Path(tempfile.gettempdir()))[0].train_dataset
+    tokens = statistics.mean(len(row["input_ids"]) + len(row["labels"]) for row in data) * config.batch_size
+    return Loop(ours, plain), tokens
+
+
+def writer_parts(stage: Any, name: str, corpus: Path, steps: int) -> tuple[Any, dict[str, list[Any]]]:
+    """A writer stage's tiny configuration, and its cases."""
+    from handoff.config import load_config
+
+    overrides = {"corpus": str(corpus), "steps": str(steps), "eval_steps": "100000"}
+    config: WriterConfig = load_config(stage.CONFIG, f"configs/{name}/tiny.yaml", overrides)
+    return config, load_cases(config)
+
+
+def sft_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
+    config, cases = writer_parts(sft, "sft", corpus, steps)
+
+    def ours(folder: Path) -> tuple[Any, RunConfig]:
+        own = config.model_copy(update={"run": folder})
+        return sft.make_trainer(own, load_start(own, cases["train"]), cases), own
+
+    def plain(folder: Path) -> Any:
+        from trl import SFTConfig, SFTTrainer
+
+        writer = load_start(config, cases["train"])
+        arguments = SFTConfig(
+            **plain_arguments(folder, config),
+            completion_only_loss=True,
+            max_length=None,
+            lr_scheduler_type="cosine",
+            train_sampling_strategy="group_by_length",
+        )
+        data = as_dataset(cases["train"], writer, config)
+        return SFTTrainer(model=writer.model, args=arguments, train_dataset=data, processing_class=writer.tokenizer)
+
+    writer = load_start(config, cases["train"])
+    data = as_dataset(cases["train"], writer, config)
+    lengths = [a + b for a, b in zip(count(data["prompt"], writer), count(data["completion"], writer), strict=True)]
+    return Loop(ours, plain), statistics.mean(lengths) * config.batch_size
+
+
+def grpo_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
+    """From random weights and without a KL term, which needs a run to start from: completions have their full length."""
+    config, cases = writer_parts(grpo, "grpo", corpus, steps)
+    sizes = writer_parts(sft, "sft", corpus, steps)[0].architecture
+    config = config.model_copy(update={"architecture": sizes, "init": None, "max_zero_variance": 1.0, "beta": 0.0})
+
+    def ours(folder: Path) -> tuple[Any, RunConfig]:
+        folder.mkdir(parents=True, exist_ok=True)
+        own = config.model_copy(update={"run": folder})
+        return grpo.make_trainer(own, load_start(own, cases["train"]), cases, graph_f1), own
+
+    def plain(folder: Path) -> Any:
+        from trl import GRPOConfig, GRPOTrainer
+
+        writer = load_start(config, cases["train"])
+        references = [length + 1 for length in count([case.target for case in cases["train"]], writer)]
+
+        def reward(completions: list[str], completion_ids: list[list[int]], case: list[int], **_: Any) -> list[float]:
+            found = [
+                score(text, len(ids), references[place], cases["train"][place], graph_f1)
+                for text, ids, place in zip(completions, completion_ids, case, strict=True)
+            ]
+            return [one.reward for one in found if isinstance(one, Scored)]
+
+        arguments = GRPOConfig(
+            **plain_arguments(folder, config),
+            num_generations=config.generations,
+            max_completion_length=config.max_new_tokens,
+            steps_per_generation=config.gradient_accumulation,
+            temperature=config.temperature,
+            beta=config.beta,
+            lr_scheduler_type="constant_with_warmup",
+        )
+        data = as_dataset(cases["train"], writer, config).remove_columns("completion")
+        return GRPOTrainer(
+            model=writer.model, reward_funcs=reward, args=arguments, train_dataset=data, processing_class=writer.tokenizer
+        )
+
+    writer = load_start(config, cases["train"])
+    prompts = statistics.mean(count(as_dataset(cases["train"], writer, config)["prompt"], writer))
+    return Loop(ours, plain), (prompts + config.max_new_tokens) * config.batch_size
+
+
+LOOPS = {"t5": t5_loop, "sft": sft_loop, "grpo": grpo_loop}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpus", type=Path, default=Path("data/store/corpus"))
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--loops", nargs="+", choices=LOOPS, default=list(LOOPS))
+    arguments = parser.parse_args()
+    set_quiet(True)
+    rows = []
+    for name in arguments.loops:
+        steps = max(WARM_UP + 3, arguments.steps // 4 if name == "grpo" else arguments.steps)
+        loop, tokens = LOOPS[name](arguments.corpus, steps)
+        ours, plain = [], []
+        for number in range(arguments.rounds):
+            with tempfile.TemporaryDirectory() as folder:
+                trainer, config = loop.ours(Path(folder) / "ours")
+                ours.append(timed(lambda made, config=config: train(made, config), trainer))
+                plain.append(timed(lambda made: made.train(), loop.plain(Path(folder) / f"plain{number}")))
+        ratio = statistics.median(b / a for a, b in zip(ours, plain, strict=True))
+        speeds = [f"{tokens / statistics.median(times):,.0f}" for times in (ours, plain)]
+        rows.append([name, steps, f"{1000 * statistics.median(ours):.0f}", *speeds, f"{ratio:.2f}"])
+    set_quiet(False)
+    table(["loop", "steps", "ms a step", "ours, tokens/s", "plain, tokens/s", "ratio"], rows, title="tokens without padding")
+
+
+if __name__ == "__main__":
+    main()
