@@ -1,119 +1,114 @@
-"""Calibration of a classifier of two: temperature, expected calibration error, the threshold for a goal, the cost-quality curve.
+"""Calibration: what a score of 0.8 is worth, and from which score on a decision is made.
 
-Scores are probabilities of the graph, targets are 1 (graph), 0 (prose) or between, both of shape (delegations,).
+Everything here takes plain lists: `margins` are differences of logits (graph minus prose), `scores` beliefs in [0, 1], `targets`
+shares in [0, 1] in which the graph is right (a hard label is 0 or 1).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from handoff.routing.distilled import probability
 
-from handoff.config import Config
-
-Array = NDArray[np.float64]
 BINS = 15
-RESAMPLES = 2000
-SMALL = 1e-12
+"""As in Guo et al. 2017, "On Calibration of Modern Neural Networks"."""
+_SEARCH = (math.log(0.05), math.log(20.0))
+_GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-class Goal(Config):
-    """What the threshold is chosen for, on its own split."""
-
-    max_regressions: float = 0.02
-    """At most this share of all delegations is sent as a graph although prose is the target."""
-    min_graph: float = 0.0
-    """At least this share of the delegations is sent as a graph: what is compressed at all."""
-
-
-def sigmoid(margins: Array, temperature: float = 1.0) -> Array:
-    """Scores of the margins (graph logit minus prose logit), divided by the temperature."""
-    return 1 / (1 + np.exp(-np.clip(margins / temperature, -500, 500)))
+def log_loss(margins: Sequence[float], targets: Sequence[float], temperature: float) -> float:
+    """Mean cross-entropy, in nats."""
+    total = 0.0
+    for margin, target in zip(margins, targets, strict=True):
+        scaled = margin / temperature
+        softplus = max(scaled, 0.0) + math.log1p(math.exp(-abs(scaled)))
+        total += softplus - target * scaled
+    return total / len(margins)
 
 
-def log_loss(margins: Array, targets: Array, temperature: float) -> float:
-    """Mean cross-entropy in nats."""
-    scores = np.clip(sigmoid(margins, temperature), SMALL, 1 - SMALL)
-    return float(-(targets * np.log(scores) + (1 - targets) * np.log(1 - scores)).mean())
-
-
-def fit_temperature(margins: Array, targets: Array, low: float = 0.05, high: float = 20.0) -> float:
-    """The temperature with the least log loss (Guo et al. 2017, arXiv 1706.04599), by golden-section search over its logarithm."""
-    ratio = (np.sqrt(5) - 1) / 2
-    a, b = np.log(low), np.log(high)
-    for _ in range(60):
-        left, right = b - ratio * (b - a), a + ratio * (b - a)
-        if log_loss(margins, targets, float(np.exp(left))) < log_loss(margins, targets, float(np.exp(right))):
-            b = right
+def fit_temperature(margins: Sequence[float], targets: Sequence[float]) -> float:
+    """The temperature with the least cross-entropy, from 0.05 to 20, by golden-section search over its logarithm."""
+    low, high = _SEARCH
+    while high - low > 1e-4:
+        first, second = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        if log_loss(margins, targets, math.exp(first)) < log_loss(margins, targets, math.exp(second)):
+            high = second
         else:
-            a = left
-    return float(np.exp((a + b) / 2))
+            low = first
+    return math.exp((low + high) / 2)
 
 
-def reliability(scores: Array, targets: Array) -> list[dict[str, float]]:
-    """Of each bin of equal width that holds any: its ends, how many, the mean score and the mean target (data of the plot)."""
-    places = np.minimum((scores * BINS).astype(int), BINS - 1)
+def to_scores(margins: Sequence[float], temperature: float) -> list[float]:
+    return [probability(margin, temperature) for margin in margins]
+
+
+class Bin(NamedTuple):
+    """One bin of the reliability plot."""
+
+    low: float
+    count: int
+    confidence: float
+    """Mean belief in the format that the router prefers."""
+    accuracy: float
+    """Share in which that format is right."""
+
+
+def reliability(scores: Sequence[float], targets: Sequence[float]) -> list[Bin]:
+    """Bins of equal width over the confidence in [0, 1]; empty ones are left out."""
+    held: dict[int, list[tuple[float, float]]] = {}
+    for score, target in zip(scores, targets, strict=True):
+        confidence, right = (score, target) if score > 0.5 else (1 - score, 1 - target)
+        held.setdefault(min(int(confidence * BINS), BINS - 1), []).append((confidence, right))
     return [
-        {
-            "from": place / BINS,
-            "to": (place + 1) / BINS,
-            "count": int((places == place).sum()),
-            "score": float(scores[places == place].mean()),
-            "target": float(targets[places == place].mean()),
-        }
-        for place in range(BINS)
-        if (places == place).any()
+        Bin(place / BINS, len(pairs), sum(c for c, _ in pairs) / len(pairs), sum(r for _, r in pairs) / len(pairs))
+        for place, pairs in sorted(held.items())
     ]
 
 
-def expected_calibration_error(scores: Array, targets: Array) -> float:
-    """Mean over delegations of |mean score - mean target| of their bin (15 bins)."""
-    return sum(row["count"] * abs(row["score"] - row["target"]) for row in reliability(scores, targets)) / len(scores)
+def expected_calibration_error(scores: Sequence[float], targets: Sequence[float]) -> float:
+    """Mean distance of confidence and accuracy over BINS bins, weighted by their counts (Guo et al. 2017, equation 3)."""
+    return sum(b.count * abs(b.confidence - b.accuracy) for b in reliability(scores, targets)) / len(scores)
 
 
-def curve(scores: Array, targets: Array, thresholds: Sequence[float] | None = None) -> list[dict[str, float]]:
-    """Cost against quality: of each threshold the share sent as a graph, regressions, and agreement with the targets."""
-    points = thresholds if thresholds is not None else [round(0.05 * step, 2) for step in range(21)]
-    return [rates(scores, targets, threshold) for threshold in points]
+class Point(NamedTuple):
+    """What a threshold does on a split."""
+
+    threshold: float
+    graph_share: float
+    """Share of the delegations that go as graphs."""
+    regressions: float
+    """Share of the delegations that go as graphs although prose is right."""
+    agreement: float
+    """Share of the delegations that go as is right."""
 
 
-def rates(scores: Array, targets: Array, threshold: float) -> dict[str, float]:
-    """What a threshold does: shares of all delegations."""
-    graph, wanted = scores >= threshold, targets >= 0.5
-    return {
-        "threshold": float(threshold),
-        "graph": float(graph.mean()),
-        "regressions": float((graph & ~wanted).mean()),
-        "missed": float((~graph & wanted).mean()),
-        "agreement": float((graph == wanted).mean()),
-    }
+def at_threshold(scores: Sequence[float], targets: Sequence[float], threshold: float) -> Point:
+    """A delegation goes as a graph where its score is above the threshold."""
+    sent = [(score > threshold, target) for score, target in zip(scores, targets, strict=True)]
+    count = len(sent)
+    return Point(
+        threshold,
+        sum(graph for graph, _ in sent) / count,
+        sum(1 - target for graph, target in sent if graph) / count,
+        sum(target if graph else 1 - target for graph, target in sent) / count,
+    )
 
 
-def choose_threshold(scores: Array, targets: Array, goal: Goal) -> tuple[float, bool]:
-    """The lowest threshold, never below 0.5, with at most so many regressions; and whether the goal is met with it.
+def choose_threshold(scores: Sequence[float], targets: Sequence[float], most_regressions: float, least: float = 0.5) -> Point:
+    """The greatest share of graphs with at most `most_regressions`; no threshold below `least`, so that a graph is never sent
+    against the router's own belief. At 1 everything is prose: the goal can always be met."""
+    ordered = sorted({score for score in scores if score > least})
+    between = [(low + high) / 2 for low, high in zip(ordered, ordered[1:], strict=False)]
+    met = [
+        point
+        for threshold in (least, *between, 1.0)
+        if (point := at_threshold(scores, targets, threshold)).regressions <= most_regressions
+    ]
+    return max(met, key=lambda point: (point.graph_share, -point.threshold))
 
-    Below the threshold is prose, the conservative default; where no threshold meets the goal, 1 sends next to nothing as a graph.
-    """
-    for threshold in sorted({0.5, *(float(score) for score in scores if score > 0.5)}):
-        found = rates(scores, targets, threshold)
-        if found["regressions"] <= goal.max_regressions:
-            return threshold, found["graph"] >= goal.min_graph
-    return 1.0, False
 
-
-def agreement(scores: Array, targets: Array, groups: Sequence[str], threshold: float) -> dict[str, Any]:
-    """Share decided as the target says, with a 95 % percentile bootstrap over groups (2,000 resamples, seeded)."""
-    right = (scores >= threshold) == (targets >= 0.5)
-    _, places = np.unique(np.asarray(groups), return_inverse=True)
-    sums, counts = np.bincount(places, weights=right), np.bincount(places)
-    drawn = np.random.default_rng(0).integers(0, len(counts), (RESAMPLES, len(counts)))
-    low, high = np.percentile(sums[drawn].sum(1) / counts[drawn].sum(1), [2.5, 97.5])
-    return {
-        "delegations": len(right),
-        "groups": len(counts),
-        "agreement": float(right.mean()),
-        "low": float(low),
-        "high": float(high),
-    }
+def curve(scores: Sequence[float], targets: Sequence[float], points: int = 21) -> list[Point]:
+    """Cost against quality: what thresholds from 0 to 1 would do, in even steps."""
+    return [at_threshold(scores, targets, step / (points - 1)) for step in range(points)]

@@ -1,185 +1,169 @@
-"""The distilled router: a small classifier that was trained to decide as a teacher does, by ONNX Runtime, without torch.
+"""The distilled router: a small classifier that has learned a teacher's decisions, run by ONNX Runtime on one CPU thread.
 
-A run or an export holds `router.json` (`RouterCard`), `tokenizer.json` and the networks `onnx/model.onnx`, `onnx/model_int8.onnx`.
-The classifier's logits are divided by the card's temperature; its threshold was chosen on a split of its own.
+`handoff train router` writes it. Nothing here needs torch or transformers: the packages are `onnxruntime` and `tokenizers`, in the
+extra `router`. Each delegation is decided by itself, also where several come at once: in a padded batch the int8 model would choose
+one scale for all its texts, and a decision would depend on its neighbours.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError, MissingDependencyError
+from handoff.config import Config
+from handoff.delegation import Delegation, Tool, Toolset
+from handoff.errors import ConfigError, InputError, MissingDependencyError
+from handoff.mentions import stem
 from handoff.models.locate import find_run, model_folder
 from handoff.routing.base import Decision, Router
 
-Precision = Literal["int8", "fp32"]
-CARD_FILE = "router.json"
+Precision = Literal["fp32", "int8"]
+FILES: dict[Precision, str] = {"fp32": "model.onnx", "int8": "model_int8.onnx"}
+ONNX_FOLDER = "onnx"
+ROUTER_FILE = "router.json"
 TOKENIZER_FILE = "tokenizer.json"
-NETWORKS: dict[Precision, str] = {"int8": "model_int8.onnx", "fp32": "model.onnx"}
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-BATCH = 32
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_CHARACTERS_A_TOKEN = 16  # a task is cut to so many per token before it is read: the tokenizer's work stays bounded
+GRAPH = 1
+"""The label `graph` of the classifier; 0 is `nl`."""
+
+MAX_TASK = 4_000
+"""Characters of a task that the tokenizer is given; the model reads fewer."""
+MAX_TOOLS = 8
+"""Tools that are named before the task."""
+
+_WORD = re.compile(r"[^\W_]+")
+_IDENTIFIED = re.compile(r"([^\W_]+)_(?:ids?|number|code|key)$")
 
 
-class RouterCard(BaseModel):
-    """What travels with a router: how it reads, what its scores mean, how its threshold was chosen."""
+class RouterSettings(Config):
+    """What `router.json` says: how the classifier's logits become a decision."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    format: Literal["handoff-router/1"] = "handoff-router/1"
-    max_tokens: int = Field(ge=8, le=512)
-    """Longer texts are cut: of task and tool words, the longer first, at its end."""
-    tool_words: int = Field(ge=0)
-    """So many words of the tools' names are shown beside the task."""
-    temperature: float = Field(gt=0)
     threshold: float = Field(ge=0, le=1)
-    """The graph is chosen where the calibrated score is at least this; prose otherwise."""
-    precision: Precision
-    """The network that runs where none is asked for."""
-    goal: Mapping[str, Any] = Field(default_factory=dict)
-    """What the threshold was chosen for, and whether it was reached."""
-    achieved: Mapping[str, Any] = Field(default_factory=dict)
-    """The rates at the threshold, on the split it was chosen on and on the held-out ones."""
-    splits: Mapping[str, Any] = Field(default_factory=dict)
-    """Of each split: how many delegations, and the SHA-256 of their texts and labels."""
-    teacher: Mapping[str, Any] = Field(default_factory=dict)
-    """Whose decisions the labels are."""
-    base: str | None = None
-    """The pretrained weights it started from; None from scratch."""
+    """A graph is sent where the score is above it."""
+    temperature: float = Field(gt=0)
+    """The logits are divided by it."""
+    max_tokens: int = Field(256, ge=8)
+    """Of a text, special tokens included; the rest of the task is not read."""
+    precision: Precision = "fp32"
+    """The file that is used unless another is asked for."""
+    achieved: dict[str, Any] = Field(default_factory=dict)
+    """What the threshold was chosen for, on which splits, and the rates that it reached: for people, not read here."""
 
 
-def tool_words(tools: Toolset, most: int) -> str:
-    """The different words of the tools' names, then of their parameters' names, in order; at most so many."""
-    names = [*tools, *(name for tool in tools.values() for name in tool.parameter_names)]
-    words = dict.fromkeys(match.group().lower() for name in names for match in _WORD.finditer(name))
-    return " ".join(list(words)[:most])
+def describe(delegation: Delegation) -> str:
+    """What the classifier reads: the tools that the task speaks of, then the task.
+
+    A tool is named where the task has a word of its name or of one of its identifiers (`order` of `order_id`): in words, with a `+`
+    before it where its first word, the action, is among them, and those identifiers in brackets. Actions come first.
+    """
+    task = delegation.task[:MAX_TASK]
+    return f"{_spoken_of(delegation.tools, {stem(word) for word in _WORD.findall(task)})}: {task}"
 
 
-def read_pair(delegation: Delegation, card: RouterCard) -> tuple[str, str]:
-    """The two texts that the classifier sees: the task, and the words of its tools. Never the delegation's id or plan."""
-    return delegation.task[: card.max_tokens * _CHARACTERS_A_TOKEN], tool_words(delegation.tools, card.tool_words)
+def _spoken_of(tools: Toolset, words: set[str]) -> str:
+    if not tools:
+        return "no tools"
+    acted: list[str] = []
+    others: list[str] = []
+    for tool in tools.values():
+        name = _WORD.findall(tool.name.rsplit(".", 1)[-1])
+        nouns = _identifiers(tool, words)
+        if name and stem(name[0]) in words:
+            acted.append(_shown("+", name, nouns))
+        elif nouns or not words.isdisjoint(map(stem, name)):
+            others.append(_shown("", name, nouns))
+    return ", ".join((acted + others)[:MAX_TOOLS]) or "other tools"
 
 
-def read_tokenizer(path: Path, max_tokens: int) -> Any:
-    """The tokenizer, with its own padding off and texts cut at `max_tokens`. Raises InputError, MissingDependencyError."""
-    try:
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise _missing("tokenizers") from error
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
-        raise InputError(f"not a tokenizer ({error})", file=path) from error
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_tokens, strategy="longest_first")
-    return tokenizer
+def _identifiers(tool: Tool, words: set[str]) -> list[str]:
+    nouns = [match.group(1) for match in map(_IDENTIFIED.search, tool.parameter_names) if match]
+    return [noun for noun in dict.fromkeys(nouns) if stem(noun) in words]
 
 
-def read_card(path: Path) -> RouterCard:
-    """Raises InputError naming the field that is wrong."""
-    try:
-        return RouterCard.model_validate(orjson.loads(path.read_bytes()))
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror}", file=path) from error
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({error})", file=path) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(first["msg"], file=path, field=".".join(map(str, first["loc"]))) from None
-
-
-def open_session(path: Path) -> Any:
-    """An ONNX Runtime session on one thread. Raises InputError, MissingDependencyError."""
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise _missing("onnxruntime") from error
-    if not path.is_file():
-        raise InputError("no such network: train the router again, or export it again", file=path)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def logits_of(session: Any, encodings: Sequence[Any]) -> Any:
-    """Logits, shape (texts, 2): prose, graph. Shorter texts are padded to the longest; the mask leaves the padding out."""
-    import numpy as np
-
-    length = max(len(encoding.ids) for encoding in encodings)
-    feed = {name: np.zeros((len(encodings), length), dtype=np.int64) for name in INPUTS}
-    for row, encoding in enumerate(encodings):
-        size = len(encoding.ids)
-        feed["input_ids"][row, :size] = encoding.ids
-        feed["attention_mask"][row, :size] = 1
-        feed["token_type_ids"][row, :size] = encoding.type_ids
-    return session.run(None, feed)[0]
+def _shown(mark: str, name: Iterable[str], nouns: list[str]) -> str:
+    brackets = f" ({' '.join(nouns)})" if nouns else ""
+    return f"{mark}{' '.join(name)}{brackets}"
 
 
 class DistilledRouter(Router):
-    """Decides by a trained classifier. Safe to use from several threads at once: nothing changes after it is made."""
+    """A trained classifier. One object may be used by many threads at once."""
 
-    name: ClassVar[str] = "distilled"
+    name = "distilled"
 
-    def __init__(self, run: str | Path, precision: Precision | None = None) -> None:
-        folder = find_run(run)
-        files = model_folder(folder)
-        self.card = read_card(files / CARD_FILE)
-        self.precision: Precision = precision or self.card.precision
-        if self.precision not in NETWORKS:
-            raise InputError("unknown precision", found=precision, allowed=NETWORKS)
-        self.tokenizer = read_tokenizer(files / TOKENIZER_FILE, self.card.max_tokens)
-        self.session = open_session(folder / "onnx" / NETWORKS[self.precision])
+    def __init__(self, model: str | Path, precision: Precision | None = None) -> None:
+        """`model` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
+        `precision` is fp32 or int8, the one that `router.json` names if not given.
 
-    def route(self, delegation: Delegation) -> Decision:
-        return self.route_many([delegation])[0]
+        Raises ConfigError, InputError (no router there, or damaged), MissingDependencyError (no ONNX Runtime or tokenizers).
+        """
+        if precision is not None and precision not in FILES:
+            raise ConfigError("unknown precision", field="precision", found=precision, allowed=FILES)
+        try:
+            from onnxruntime import InferenceSession, SessionOptions
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingDependencyError("the distilled router needs: pip install 'handoff[router]'") from error
+        folder = find_run(model)
+        self.settings = read_settings(model_folder(folder) / ROUTER_FILE)
+        self.precision = precision or self.settings.precision
+        options = SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors; it warns of graphs that it simplifies
+        file = folder / ONNX_FOLDER / FILES[self.precision]
+        try:
+            self._tokenizer = Tokenizer.from_file(str(model_folder(folder) / TOKENIZER_FILE))
+            self._session = InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # neither package has an error class of its own
+            raise InputError(f"cannot be loaded: {(str(error).splitlines() or ['?'])[0]}", file=file) from error
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(self.settings.max_tokens)
+        self._inputs = [node.name for node in self._session.get_inputs()]
 
-    def route_many(self, delegations: Sequence[Delegation]) -> list[Decision]:
-        """The same decisions as one by one. fp32 runs in batches; int8 one by one, because it scales each batch by its largest
-        activation, so that a text's logits would depend on its neighbours."""
-        found: list[Decision] = []
-        for batch in _batches(delegations, BATCH if self.precision == "fp32" else 1):
-            started = perf_counter()
-            scores = self.scores(batch)
-            seconds = (perf_counter() - started) / len(batch)
-            found += [self._decide(score, seconds) for score in scores]
-        return found
-
-    def scores(self, delegations: Sequence[Delegation]) -> list[float]:
-        """The calibrated probability of the graph, for one batch."""
+    def logits(self, text: str) -> tuple[float, float, bool]:
+        """The logits of `nl` and `graph` for a text of `describe`, and whether it was too long to be read whole."""
         import numpy as np
 
-        encodings = self.tokenizer.encode_batch([read_pair(delegation, self.card) for delegation in delegations])
-        logits = logits_of(self.session, encodings).astype(np.float64)
-        return [float(score) for score in 1 / (1 + np.exp((logits[:, 0] - logits[:, 1]) / self.card.temperature))]
+        encoded = self._tokenizer.encode(text)
+        ids = np.array([encoded.ids], dtype=np.int64)
+        feeds = {name: np.ones_like(ids) if name == "attention_mask" else np.zeros_like(ids) for name in self._inputs}
+        feeds["input_ids"] = ids
+        prose, graph = self._session.run(None, feeds)[0][0].tolist()
+        return prose, graph, bool(encoded.overflowing)
 
-    def _decide(self, score: float, seconds: float) -> Decision:
-        chosen = score >= self.card.threshold
-        relation = "reaches" if chosen else "is below"
-        reason = f"The score {score:.3f} {relation} the threshold {self.card.threshold:.3f}{'' if chosen else ', so prose'}."
-        return Decision("graph" if chosen else "nl", score, reason, self.name, seconds=seconds)
-
-
-def load_router(path_or_hub_id: str | Path, precision: Precision | None = None) -> DistilledRouter:
-    """A router from a run's folder, an export, or `hf:ORG/NAME@COMMIT`; `precision` as the artefact says where it is None.
-
-    Raises InputError, DownloadError, MissingDependencyError (ONNX Runtime: `pip install 'handoff[router]'`).
-    """
-    return DistilledRouter(path_or_hub_id, precision)
-
-
-def _batches(delegations: Sequence[Delegation], size: int) -> Iterable[Sequence[Delegation]]:
-    return (delegations[at : at + size] for at in range(0, len(delegations), size))
+    def route(self, delegation: Delegation) -> Decision:
+        """The graph where the score, after temperature, is above the threshold; prose otherwise."""
+        started = perf_counter()
+        prose, graph, cut = self.logits(describe(delegation))
+        score = probability(graph - prose, self.settings.temperature)
+        threshold = self.settings.threshold
+        chosen = score > threshold
+        reason = f"The score {score:.2f} is {'above' if chosen else 'not above'} the threshold {threshold:.2f}."
+        if cut or len(delegation.task) > MAX_TASK:
+            reason += f" Only the first {self.settings.max_tokens} tokens were read."
+        return Decision("graph" if chosen else "nl", score, reason, self.name, seconds=perf_counter() - started)
 
 
-def _missing(package: str) -> MissingDependencyError:
-    return MissingDependencyError(f"the distilled router needs {package}: pip install 'handoff[router]'")
+def probability(margin: float, temperature: float) -> float:
+    """The belief in the graph, in [0, 1], from the difference of the two logits."""
+    return 1 / (1 + math.exp(-max(-500.0, min(500.0, margin / temperature))))
+
+
+def read_settings(path: Path) -> RouterSettings:
+    """Raises InputError."""
+    try:
+        return RouterSettings.model_validate(orjson.loads(path.read_bytes()))
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
+    except (orjson.JSONDecodeError, ValidationError) as error:
+        raise InputError(f"not a router's settings: {' '.join(str(error).split())}", file=path) from error
+
+
+def load_router(model: str | Path, precision: Precision | None = None) -> DistilledRouter:
+    """The router of a run, an export, or `hf:ORG/NAME@COMMIT`. Raises what `DistilledRouter` raises."""
+    return DistilledRouter(model, precision)
