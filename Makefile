@@ -11,8 +11,9 @@ export TOKENIZERS_PARALLELISM := false
 export HF_HUB_OFFLINE ?= 1
 HANDOFF := $(BIN)/handoff
 SMOKE := data/store/smoke
+SMALL := --corpus $(SMOKE)/corpus
 
-.PHONY: setup quickstart smoke test test-all lint clean
+.PHONY: setup quickstart smoke test test-all gpu lint clean
 
 setup: $(VENV)/.ready
 
@@ -49,11 +50,15 @@ smoke: setup
 	$(HANDOFF) label --config configs/label/quickstart.yaml --input $(SMOKE)/trajectories.jsonl --out $(SMOKE)/graphs.jsonl
 	$(HANDOFF) label --config configs/label/synth.yaml --input $(SMOKE)/synth.jsonl --out $(SMOKE)/synth_graphs.jsonl
 	$(HANDOFF) corpus --inputs '[$(SMOKE)/graphs.jsonl, $(SMOKE)/synth_graphs.jsonl]' --out $(SMOKE)/corpus
-	$(HANDOFF) train t5 --config configs/t5/tiny.yaml --corpus $(SMOKE)/corpus --steps 40 --eval_steps 20 --run $(SMOKE)/t5
-	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml --corpus $(SMOKE)/corpus --run $(SMOKE)/predictor
-	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml --corpus $(SMOKE)/corpus --tasks 6 --run $(SMOKE)/tfidf
-	$(HANDOFF) eval --config configs/eval/quickstart.yaml --graphs $(SMOKE)/graphs.jsonl --limit 6 --seeds '[0]' --run $(SMOKE)/eval \
-	  --protocols '[{name: nl}, {name: ngh}, {name: compact}, {name: t5, options: {run: $(SMOKE)/t5}}, {name: delta, options: {run: $(SMOKE)/predictor}}, {name: tfidf, options: {run: $(SMOKE)/tfidf}}]'
+	$(HANDOFF) train t5 --config configs/t5/tiny.yaml $(SMALL) --steps 40 --eval_steps 20 --run $(SMOKE)/t5
+	$(HANDOFF) train t5 --config configs/t5/tiny-text.yaml $(SMALL) --steps 20 --eval_steps 10 --run $(SMOKE)/t5-text
+	$(HANDOFF) train sft --config configs/sft/tiny.yaml $(SMALL) --steps 20 --eval_steps 10 --run $(SMOKE)/sft
+	$(HANDOFF) train grpo --config configs/grpo/tiny.yaml $(SMALL) --init $(SMOKE)/sft --steps 2 --eval_steps 2 --run $(SMOKE)/grpo
+	$(HANDOFF) train lingua --config configs/lingua/tiny.yaml $(SMALL) --train_plans 40 --steps 20 --eval_steps 10 --run $(SMOKE)/lingua
+	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml $(SMALL) --run $(SMOKE)/predictor
+	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml $(SMALL) --tasks 6 --run $(SMOKE)/tfidf
+	$(HANDOFF) curves $(SMOKE)/t5 $(SMOKE)/grpo --out $(SMOKE)/curves
+	$(HANDOFF) eval --config configs/eval/smoke.yaml
 	$(HANDOFF) report $(SMOKE)/eval
 
 test: setup
@@ -61,6 +66,11 @@ test: setup
 
 test-all: setup
 	$(BIN)/python -m pytest -n 2
+
+# On a machine with one NVIDIA GPU; neither network nor data is needed once it is installed.
+gpu: setup
+	$(BIN)/python -m pytest tests/gpu
+	$(BIN)/python -m benchmarks.gpu
 
 lint: setup
 	$(BIN)/ruff check .

@@ -5,9 +5,9 @@
 
 Qwen2.5-1.5B from its configuration (huggingface.co/Qwen/Qwen2.5-1.5B, config.json) with random weights in bfloat16 and synthetic
 texts of fixed length: neither network nor corpus is needed. `plain` needs torch and transformers alone: forward, loss, backward,
-AdamW; for GRPO `generate` and one policy-gradient step. `ours` is what `handoff train sft` and `handoff train grpo` run and needs the
-package with its extra: `pip install -e '.[train]'`, from a wheelhouse (`pip download`, then `--no-index --find-links`) where there is
-no network. Both train all weights, without KL (beta 0) and without activation checkpointing.
+AdamW; for GRPO `generate` and one policy-gradient step. `ours` is what `handoff train sft` and `handoff train grpo` run and needs
+the package with its extra: `pip install -e '.[train]'`, from a wheelhouse (`pip download`, then `--no-index --find-links`) where
+there is no network. Both train all weights, without KL (beta 0) and without activation checkpointing.
 
 MFU, after PaLM (Chowdhery et al. 2022, arXiv:2204.02311, appendix B) without its attention term: FLOPs of a step are 6 N for each
 token trained on and 2 N for each token generated or read before generating, over the seconds of the step and the card's peak.
@@ -309,7 +309,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--generations", type=int, default=8, help="completions of a prompt, in GRPO")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--small", action="store_true", help="a tiny model and short texts, also without a GPU")
-    parser.add_argument("--out", type=Path, default=Path("gpu.json"))
+    parser.add_argument("--out", type=Path, default=Path("outputs/gpu.json"))
     chosen = parser.parse_args(words)
     if chosen.batch % chosen.generations:
         parser.error("--batch must be a multiple of --generations")
