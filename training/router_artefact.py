@@ -1,0 +1,170 @@
+"""From a trained classifier to a router: ONNX files, temperature, threshold, and what was measured with them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from handoff.files import write_text
+from handoff.routing.distilled import ROUTER_FILE, DistilledRouter, Precision, RouterSettings, describe
+from training.calibration import (
+    at_threshold,
+    choose_threshold,
+    curve,
+    expected_calibration_error,
+    fit_temperature,
+    reliability,
+    to_scores,
+)
+from training.onnx_export import check_same, export_onnx
+from training.router_data import Example
+from training.run import MODEL_FOLDER
+
+LEAST_INT8_AGREEMENT = 0.99
+"""Below it the router's default is fp32."""
+LEAST_THRESHOLD = 0.5
+NOT_JUDGED = ("train", "validation")
+RESAMPLES = 2000
+CHECKED_TEXTS = 64
+"""Texts on which torch, ONNX and what was reloaded are compared."""
+
+Values = dict[str, list[float]]
+"""Split -> one number a task."""
+
+
+def conclude(
+    run: Path,
+    model: Any,
+    splits: Mapping[str, Sequence[Example]],
+    *,
+    max_tokens: int,
+    most_regressions: float,
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Export, compare, calibrate, choose the threshold, write `router.json`; returns the metrics.
+
+    The temperature comes from the split `calibration`, the threshold from `threshold`, every figure from `test` and the held-out
+    domains. Raises ExportError.
+    """
+    splits = {name: part for name, part in splits.items() if part and name not in NOT_JUDGED}
+    write_settings(run, RouterSettings(threshold=LEAST_THRESHOLD, temperature=1, max_tokens=max_tokens))
+    export_onnx(model, run)
+    full, small = DistilledRouter(run.resolve(), "fp32"), DistilledRouter(run.resolve(), "int8")
+    metrics: dict[str, Any] = check_exports(run, model, full, splits["test"])
+    margins, margins_int8 = margins_of(full, splits), margins_of(small, splits)
+    targets = {name: [example.target for example in part] for name, part in splits.items()}
+    temperature = fit_temperature(margins["calibration"], targets["calibration"])
+    scores = {name: to_scores(values, temperature) for name, values in margins.items()}
+    scores_int8 = {name: to_scores(values, temperature) for name, values in margins_int8.items()}
+    chosen = choose_threshold(scores["threshold"], targets["threshold"], most_regressions, LEAST_THRESHOLD)
+    agreement = same_decisions(scores, scores_int8, chosen.threshold)
+    precision: Precision = "int8" if agreement >= LEAST_INT8_AGREEMENT else "fp32"
+    used = scores_int8 if precision == "int8" else scores
+    test = targets["test"]
+    metrics |= {
+        "temperature": temperature,
+        "threshold": chosen.threshold,
+        "precision": precision,
+        "int8_agreement": agreement,
+        "ece_before": expected_calibration_error(to_scores(margins["test"], 1), test),
+        "ece": expected_calibration_error(scores["test"], test),
+        "ece_int8": expected_calibration_error(scores_int8["test"], test),
+        **judge(used, targets, chosen.threshold),
+    }
+    achieved = {
+        "goal": {"most_regressions": most_regressions, "least_threshold": LEAST_THRESHOLD},
+        "threshold_split": chosen._asdict(),
+        "test_split": at_threshold(used["test"], test, chosen.threshold)._asdict(),
+        "curve": [point._asdict() for point in curve(used["test"], test)],
+        "reliability": [bin_._asdict() for bin_ in reliability(used["test"], test)],
+        "reliability_before": [bin_._asdict() for bin_ in reliability(to_scores(margins["test"], 1), test)],
+        "metrics": metrics,
+        **about,
+    }
+    settings = RouterSettings(
+        threshold=chosen.threshold, temperature=temperature, max_tokens=max_tokens, precision=precision, achieved=achieved
+    )
+    write_settings(run, settings)
+    return {**metrics, "teacher": about["teacher"]}
+
+
+def write_settings(run: Path, settings: RouterSettings) -> None:
+    text = orjson.dumps(settings.model_dump(mode="json"), option=orjson.OPT_INDENT_2).decode()
+    write_text(run / MODEL_FOLDER / ROUTER_FILE, text + "\n")
+
+
+def check_exports(run: Path, model: Any, router: DistilledRouter, examples: Sequence[Example]) -> dict[str, Any]:
+    """How far ONNX, and the model that transformers loads again, are from the trained one. Raises ExportError past 1e-4."""
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = run / MODEL_FOLDER
+    texts = [describe(example.delegation) for example in examples[:CHECKED_TEXTS]]
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+    reloaded = AutoModelForSequenceClassification.from_pretrained(folder, use_safetensors=True, trust_remote_code=False)
+    expected = torch_logits(model, tokenizer, texts, router.settings.max_tokens)
+    again = torch_logits(reloaded, tokenizer, texts, router.settings.max_tokens)
+    onnx = [router.logits(text)[:2] for text in texts]
+    return {
+        "onnx_difference": check_same("model.onnx", expected, onnx),
+        "reloaded_difference": check_same("model.safetensors", expected, again),
+    }
+
+
+def torch_logits(model: Any, tokenizer: Any, texts: Sequence[str], max_tokens: int) -> list[list[float]]:
+    """One row of two logits a text, each text by itself."""
+    import torch
+
+    model.train(False)
+    rows = []
+    with torch.inference_mode():
+        for text in texts:
+            encoded = tokenizer(text, truncation=True, max_length=max_tokens, return_tensors="pt")
+            ids, mask = encoded["input_ids"], encoded["attention_mask"]
+            rows.append(model(input_ids=ids, attention_mask=mask).logits[0].tolist())
+    return rows
+
+
+def margins_of(router: DistilledRouter, splits: Mapping[str, Sequence[Example]]) -> Values:
+    """Logit of the graph minus that of prose."""
+    found = {}
+    for name, part in splits.items():
+        pairs = [router.logits(describe(example.delegation)) for example in part]
+        found[name] = [graph - prose for prose, graph, _ in pairs]
+    return found
+
+
+def same_decisions(first: Values, second: Values, threshold: float) -> float:
+    """Share of tasks on which two precisions decide alike."""
+    pairs = [pair for name in first for pair in zip(first[name], second[name], strict=True)]
+    return sum((a > threshold) == (b > threshold) for a, b in pairs) / len(pairs)
+
+
+def judge(scores: Values, targets: Values, threshold: float) -> dict[str, float]:
+    """Agreement with the targets where nothing was learnt or chosen from, with bootstrap intervals (95 %).
+
+    `agreement` is at even odds, what distillation has learnt; `agreement_at_threshold` is what the router decides.
+    """
+    metrics: dict[str, float] = {}
+    for name, values in scores.items():
+        if name in ("calibration", "threshold"):
+            continue
+        key = "" if name == "test" else f"_{name.removeprefix('domain:').replace('-', '_')}"
+        for title, limit in (("agreement", LEAST_THRESHOLD), ("agreement_at_threshold", threshold)):
+            right = [target if score > limit else 1 - target for score, target in zip(values, targets[name], strict=True)]
+            low, high = interval(right)
+            found = {"": sum(right) / len(right), "_low": low, "_high": high}
+            metrics |= {f"{title}{key}{end}": value for end, value in found.items()}
+        metrics[f"graph_share{key}"] = sum(score > threshold for score in values) / len(values)
+        metrics[f"tasks{key}"] = len(values)
+    return metrics
+
+
+def interval(values: Sequence[float], resamples: int = RESAMPLES) -> tuple[float, float]:
+    """Percentile bootstrap of a mean, 95 %."""
+    draw = random.Random(0)
+    means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(resamples))
+    return means[int(0.025 * resamples)], means[int(0.975 * resamples) - 1]

@@ -1,0 +1,235 @@
+"""What a router learns from: delegations with targets, in splits that share no text.
+
+A target is a share in [0, 1] in which the graph is right: a teacher's decisions are 0 or 1, the outcomes of trials the share of
+seeds that the graph won, and where a delegation has both, a mixture of the two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from data.delegations import RoutingTask
+from handoff.delegation import Delegation
+from handoff.errors import InputError
+from handoff.files import read_jsonl
+from handoff.routing import Router
+
+PARTS: dict[str, int] = {"train": 60, "validation": 10, "calibration": 10, "threshold": 10, "test": 10}
+"""Split -> per cent of the groups of the domains that are trained on."""
+TRIALS_FILE = "trials.jsonl"
+NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
+"""Failures that say nothing of the format."""
+_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+class Example(NamedTuple):
+    """A delegation and the share in which the graph is right."""
+
+    delegation: Delegation
+    domain: str
+    target: float
+
+
+def fingerprint(task: str) -> str:
+    """A task's words, without case, spaces and punctuation: two tasks with the same are the same text."""
+    return " ".join(_WORD.findall(task.casefold()))
+
+
+class _TrialRecord(BaseModel):
+    """The fields of a trial that decide which format won."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    protocol: str
+    seed: int
+    task: str
+    reward: float
+    tokens: dict[str, int]
+    failure: str | None = None
+
+    @property
+    def total(self) -> int:
+        return self.tokens.get("read", 0) + self.tokens.get("instructions", 0) + self.tokens.get("overhead", 0)
+
+
+def read_outcomes(
+    runs: Iterable[Path], graph: str, prose: str, ties: Literal["tokens", "half"]
+) -> tuple[dict[str, float], Counter[str]]:
+    """Fingerprint of a task -> the share of its seeds that the protocol `graph` won against `prose`; and counts of what was seen.
+
+    The higher reward wins. Where both have the same, `tokens` gives the seed to the one that the executor pays less for, and `half`
+    to each by half. A seed in which both failed, or in which the environment or the protocol broke, abstains: it says nothing of
+    the format. Raises InputError for a run without trials, and where no task has an outcome.
+    """
+    pairs: dict[tuple[str, int], dict[str, _TrialRecord]] = {}
+    for run in runs:
+        file = run / TRIALS_FILE
+        for number, value in read_jsonl(file):
+            try:
+                trial = _TrialRecord.model_validate(value)
+            except ValidationError as error:
+                raise InputError(f"not a trial: {error.errors()[0]['msg']}", file=file, record=number) from error
+            if trial.protocol in (graph, prose):
+                pairs.setdefault((fingerprint(trial.task), trial.seed), {})[trial.protocol] = trial
+    won: dict[str, list[float]] = {}
+    seen: Counter[str] = Counter()
+    for (task, _), found in pairs.items():
+        verdict, share = _judge(found.get(graph), found.get(prose), ties)
+        seen[verdict] += 1
+        if share is not None:
+            won.setdefault(task, []).append(share)
+    if not won:
+        raise InputError("no task has an outcome of both formats", field="outcomes", found=dict(seen), allowed=(graph, prose))
+    return {task: sum(shares) / len(shares) for task, shares in won.items()}, seen
+
+
+def _judge(graph: _TrialRecord | None, prose: _TrialRecord | None, ties: str) -> tuple[str, float | None]:
+    if graph is None or prose is None:
+        return "abstained: one format only", None
+    if graph.failure in NO_OUTCOME or prose.failure in NO_OUTCOME:
+        return "abstained: broken trial", None
+    if graph.reward != prose.reward:
+        return ("graph", 1.0) if graph.reward > prose.reward else ("prose", 0.0)
+    if graph.reward == 0:
+        return "abstained: both failed", None
+    if ties == "tokens" and graph.total != prose.total:
+        return ("tie: graph is cheaper", 1.0) if graph.total < prose.total else ("tie: prose is cheaper", 0.0)
+    return "tie", 0.5
+
+
+def read_decisions(path: Path) -> dict[str, float | None]:
+    """A teacher's recorded decisions, one JSON object a line: `task` and `format`, which is null where it abstained.
+
+    Fingerprint of the task -> 1 for the graph, 0 for prose, None. Raises InputError.
+    """
+    values: dict[str | None, float | None] = {"graph": 1.0, "nl": 0.0, None: None}
+    found = {}
+    for number, record in read_jsonl(path):
+        if not isinstance(record, dict) or not isinstance(record.get("task"), str) or record.get("format") not in values:
+            raise InputError("not a decision", file=path, record=number, found=record, allowed="task; format graph, nl or null")
+        found[fingerprint(record["task"])] = values[record["format"]]
+    return found
+
+
+def to_examples(
+    tasks: Sequence[RoutingTask],
+    teacher: Router | Mapping[str, float | None] | None,
+    outcomes: Mapping[str, float],
+    outcome_weight: float,
+) -> list[Example]:
+    """Tasks with a target: the teacher's decision, the outcome, or `outcome_weight` of the one and the rest of the other where a
+    task has both. Tasks with neither are left out."""
+    found = []
+    for task in tasks:
+        key = fingerprint(task.delegation.task)
+        taught = _taught(teacher, task.delegation, key)
+        known = outcomes.get(key)
+        if taught is not None and known is not None:
+            target = outcome_weight * known + (1 - outcome_weight) * taught
+        elif (only := known if taught is None else taught) is not None:
+            target = only
+        else:
+            continue
+        found.append(Example(task.delegation, task.domain, target))
+    return found
+
+
+def _taught(teacher: Router | Mapping[str, float | None] | None, delegation: Delegation, key: str) -> float | None:
+    if teacher is None or isinstance(teacher, Mapping):
+        return teacher.get(key) if teacher is not None else None
+    return float(teacher.route(delegation).format == "graph")
+
+
+def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int) -> dict[str, list[RoutingTask]]:
+    """By the hash of a task's group, PARTS of the domains that are trained on, and `domain:NAME` for each held-out domain.
+
+    Tasks with the same fingerprint are one group, whatever their source says; those that a held-out domain shares stay there alone.
+    """
+    splits: dict[str, list[RoutingTask]] = {part: [] for part in PARTS}
+    splits |= {f"domain:{name}": [] for name in held_out}
+    leader: dict[str, str] = {}
+    for task in sorted(tasks, key=lambda task: task.domain not in held_out):  # held-out domains take their texts first
+        key = fingerprint(task.delegation.task)
+        if key in leader:
+            continue  # the same words again: one is enough
+        leader[key] = task.group
+        if task.domain in held_out:
+            splits[f"domain:{task.domain}"].append(task)
+        else:
+            splits[_part(f"{seed}/{task.domain}/{task.group}")].append(task)
+    check_disjoint({name: [task.delegation.task for task in part] for name, part in splits.items()})
+    return splits
+
+
+def _part(key: str) -> str:
+    place = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") % sum(PARTS.values())
+    for name, share in PARTS.items():
+        if place < share:
+            return name
+        place -= share
+    raise AssertionError("the shares cover every place")
+
+
+def check_disjoint(splits: Mapping[str, Iterable[str]]) -> None:
+    """Raises InputError where a text stands in two splits."""
+    home: dict[str, str] = {}
+    for name, texts in splits.items():
+        for text in texts:
+            other = home.setdefault(fingerprint(text), name)
+            if other != name:
+                raise InputError(f"a task is in two splits, {other} and {name}", found=text)
+
+
+def split_hash(examples: Iterable[Example]) -> str:
+    """SHA-256 over the sorted fingerprints: which tasks a figure was measured on."""
+    keys = sorted(fingerprint(example.delegation.task) for example in examples)
+    return hashlib.sha256("\n".join(keys).encode()).hexdigest()
+
+
+def recombine(tasks: Sequence[RoutingTask], count: int, seed: int) -> list[RoutingTask]:
+    """`count` new training tasks: the sentences of one or two tasks, in part, with the tools of the first.
+
+    A teacher that costs nothing can decide as many as wanted, and from these the classifier learns which words decide and which
+    only stand beside them.
+    """
+    draw = random.Random(seed)
+    sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
+    made = []
+    for number in range(count):
+        first, second = draw.randrange(len(tasks)), draw.randrange(len(tasks))
+        kept = _some(sentences[first], draw) + (_some(sentences[second], draw) if draw.random() < 0.5 else [])
+        tools = tasks[second if draw.random() < 0.2 else first].delegation.tools
+        task = replace(tasks[first].delegation, id=f"recombined/{number}", task=" ".join(kept), tools=tools)
+        made.append(replace(tasks[first], delegation=task))
+    return made
+
+
+def _some(sentences: Sequence[str], draw: random.Random) -> list[str]:
+    """One sentence at least, in their order."""
+    if not sentences:
+        return []
+    kept = [sentence for sentence in sentences if draw.random() < 0.6]
+    return kept or [draw.choice(sentences)]
+
+
+def counted(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
+    """What stands in each split, for the run's metrics and the router's settings."""
+    return {
+        name: {
+            "tasks": len(part),
+            "graph": sum(example.target > 0.5 for example in part),
+            "undecided": sum(example.target == 0.5 for example in part),
+            "sha256": split_hash(part),
+        }
+        for name, part in splits.items()
+    }
