@@ -10,9 +10,10 @@ from typing import Any
 
 from data.router_labels import Example
 from handoff.errors import HandoffError
-from handoff.routing.distilled import INPUTS, NETWORKS, RouterCard, logits_of, open_session, read_pair, read_tokenizer
-from training.calibration import expected_calibration_error, sigmoid
+from handoff.routing.distilled import FILES, ONNX_FOLDER, DistilledRouter, RouterSettings, describe
+from training.calibration import expected_calibration_error, to_scores
 
+INPUTS = ("input_ids", "attention_mask")
 OPSET = 17
 TOLERANCE = 1e-4
 MIN_AGREEMENT = 0.99
@@ -24,51 +25,60 @@ class ExportDiffersError(HandoffError):
     """The exported network does not compute what the trained one does."""
 
 
-def export(run: Path, model: Any, card: RouterCard, parts: Mapping[str, Sequence[Example]]) -> tuple[RouterCard, dict[str, Any]]:
-    """Write `onnx/model.onnx` and `onnx/model_int8.onnx`; returns the card with the precision to use, and what was compared.
+def export(
+    run: Path, model: Any, settings: RouterSettings, parts: Mapping[str, Sequence[Example]]
+) -> tuple[RouterSettings, dict[str, Any]]:
+    """Write `onnx/model.onnx` and `onnx/model_int8.onnx`; returns the settings with the precision to use, and what was compared.
 
     Raises ExportDiffersError where fp32 or the reloaded weights differ from torch by more than 1e-4. int8 is the default only
     where its decisions agree with fp32's on at least 0.99.
     """
-    import numpy as np
     from transformers import AutoModelForSequenceClassification
 
-    model = model.cpu().eval()
-    paths = {name: run / "onnx" / file for name, file in NETWORKS.items()}
-    write_onnx(model, paths["fp32"], card.max_tokens)
+    from training.router import load_tokenizer
+
+    paths = {name: run / ONNX_FOLDER / file for name, file in FILES.items()}
+    write_onnx(model, paths["fp32"])
     write_int8(paths["fp32"], paths["int8"])
     examples = [*parts["test"], *parts.get("transfer", ())][:CHECKED]
-    tokenizer = read_tokenizer(run / "model" / "tokenizer.json", card.max_tokens)
-    encodings = [tokenizer.encode(*read_pair(example.task.delegation, card)) for example in examples]
-    found = {name: _session_logits(path, encodings) for name, path in paths.items()}
+    texts = [describe(example.task.delegation) for example in examples]
+    routers = {name: DistilledRouter(run, name) for name in FILES}
+    found = {name: [router.logits(text)[:2] for text in texts] for name, router in routers.items()}
     reloaded = AutoModelForSequenceClassification.from_pretrained(run / "model", use_safetensors=True).eval()
-    ours = _each(lambda one: _torch_logits(model, one), encodings)
-    again = _each(lambda one: _torch_logits(reloaded, one), encodings)
+    tokenizer = load_tokenizer(run / "model", settings.max_tokens)
+    ids = [tokenizer.encode(text).ids for text in texts]
+    ours = _torch_logits(model, ids)
     metrics: dict[str, Any] = {
         "compared": len(examples),
-        "fp32_difference": float(np.abs(found["fp32"] - ours).max()),
-        "reloaded_difference": float(np.abs(again - ours).max()),
-        "int8_difference": float(np.abs(found["int8"] - ours).max()),
+        "fp32_difference": _difference(found["fp32"], ours),
+        "reloaded_difference": _difference(_torch_logits(reloaded, ids), ours),
+        "int8_difference": _difference(found["int8"], ours),
     }
     for what in ("fp32_difference", "reloaded_difference"):
         if not metrics[what] <= TOLERANCE:
             raise ExportDiffersError(f"{run}: {what} is {metrics[what]:.2e}, allowed {TOLERANCE}")
-    targets = np.array([example.target for example in examples])
-    scores = {name: sigmoid((logits[:, 1] - logits[:, 0]).astype(np.float64), card.temperature) for name, logits in found.items()}
-    decided = {name: score >= card.threshold for name, score in scores.items()}
-    metrics["int8_agreement"] = float((decided["int8"] == decided["fp32"]).mean())
+    targets = [example.target for example in examples]
+    scores = {name: to_scores([graph - prose for prose, graph in rows], settings.temperature) for name, rows in found.items()}
+    decided = {name: [score > settings.threshold for score in part] for name, part in scores.items()}
+    same = sum(a == b for a, b in zip(decided["int8"], decided["fp32"], strict=True))
+    metrics["int8_agreement"] = same / len(examples)
     metrics |= {f"{name}_ece": expected_calibration_error(score, targets) for name, score in scores.items()}
     metrics |= {f"{name}_bytes": path.stat().st_size for name, path in paths.items()}
     precision = "int8" if metrics["int8_agreement"] >= MIN_AGREEMENT else "fp32"
-    return card.model_copy(update={"precision": precision}), metrics
+    return settings.model_copy(update={"precision": precision}), metrics
 
 
-def write_onnx(model: Any, path: Path, max_tokens: int) -> None:
+def _difference(left: Sequence[tuple[float, float]], right: Sequence[tuple[float, float]]) -> float:
+    """The largest difference of two logits."""
+    return max(abs(x - y) for a, b in zip(left, right, strict=True) for x, y in zip(a, b, strict=True))
+
+
+def write_onnx(model: Any, path: Path) -> None:
     """fp32, opset 17, batch and length dynamic."""
     import torch
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    example = torch.ones((2, min(16, max_tokens)), dtype=torch.long)
+    example = torch.ones((2, 8), dtype=torch.long)
     axes = {name: {0: "batch", 1: "length"} for name in INPUTS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,8 +106,8 @@ class _Logits:
                 super().__init__()
                 self.model = model
 
-            def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
-                return self.model(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids).logits
+            def forward(self, input_ids: Any, attention_mask: Any) -> Any:
+                return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
 
         return Logits().eval()
 
@@ -110,21 +120,8 @@ def write_int8(source: Path, path: Path) -> None:
     quantize_dynamic(str(source), str(path), weight_type=QuantType.QInt8)
 
 
-def _each(logits: Any, encodings: Sequence[Any]) -> Any:
-    import numpy as np
-
-    return np.concatenate([logits(one) for one in encodings])
-
-
-def _session_logits(path: Path, encodings: Sequence[Any]) -> Any:
-    session = open_session(path)
-    return _each(lambda one: logits_of(session, [one]), encodings)
-
-
-def _torch_logits(model: Any, encoding: Any) -> Any:
+def _torch_logits(model: Any, ids: Sequence[Sequence[int]]) -> list[tuple[float, float]]:
     import torch
 
-    values = (encoding.ids, encoding.attention_mask, encoding.type_ids)
-    inputs = {name: torch.tensor([value]) for name, value in zip(INPUTS, values, strict=True)}
     with torch.no_grad():
-        return model(**inputs).logits.numpy()
+        return [tuple(model(input_ids=torch.tensor([one])).logits[0].tolist()) for one in ids]
