@@ -97,8 +97,7 @@ def random_classifier(wanted: int, corpus: Path, folder: Path) -> Path:
 
 
 def measured(protocol: Protocol, delegations: Sequence[Delegation]) -> list[str]:
-    """Median milliseconds to encode and to decode, mean tokens, share that arrives whole; the first delegation warms up and is not
-    counted."""
+    """Median milliseconds to encode and to decode, mean tokens, share that arrives whole; the first delegation only warms up."""
     encoding, decoding, tokens, whole = [], [], [], []
     for delegation in delegations:
         started = time.process_time()
