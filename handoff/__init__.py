@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from handoff.protocols import load_protocol
     from handoff.reference import Reference, Select
     from handoff.routing.distilled import load_router
-    from handoff.routing.distilled import load_router
 
 __version__ = "0.1.0"
 
@@ -31,7 +30,6 @@ _HOMES = {
     "execute": "handoff.execution",
     "load_protocol": "handoff.protocols",
     "load_router": "handoff.routing.distilled",
-    "load_router": "handoff.routing.distilled",
 }
 """Where each public name lives; it is imported when it is first asked for, so that the command line starts quickly."""
 
@@ -48,7 +46,6 @@ __all__ = [
     "Toolset",
     "execute",
     "load_protocol",
-    "load_router",
     "load_router",
 ]
 

@@ -36,7 +36,6 @@ STAGES: dict[str, Stage] = {
     "train grpo": Stage("training.grpo", "Train a graph writer on by GRPO, rewarded by what its graphs preserve."),
     "train lingua": Stage("training.lingua", "Train the token classifier for LLMLingua-2."),
     "train predictor": Stage("training.predictor", "Collect the plan prototypes that a predictive delta corrects."),
-    "train router": Stage("training.router", "Distil a router into a small classifier: calibrated, exported to ONNX."),
     "train tfidf": Stage("training.tfidf", "Fit the word weights of TF-IDF, and choose how many words to keep."),
     "train router": Stage("training.router", "Train the classifier that chooses graph or prose, calibrate and export it."),
     "route": Stage("data.route", "Decide between graph and prose: one task, or every plan of a file.", "task"),

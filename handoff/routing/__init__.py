@@ -16,7 +16,6 @@ ROUTERS: dict[str, str] = {
     "rules": "handoff.routing.rules:RuleRouter",
     "llm": "handoff.routing.llm:LLMRouter",
     "distilled": "handoff.routing.distilled:DistilledRouter",
-    "distilled": "handoff.routing.distilled:DistilledRouter",
 }
 """Name -> module:class."""
 
