@@ -1,4 +1,4 @@
-"""`handoff route`: what a router decides about a task, or about every plan of a file, and whether a router is worth its tokens."""
+"""`handoff route`: what a router decides about a task or every plan of a file, and whether a router is worth its tokens."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RouteConfig(Config):
     task: str | None = None
     """A task's words."""
     tools: Path | None = None
-    """Tool schemas as JSON: an array, or one array a domain as in a corpus's `tools.json`. With `input`, default: the benchmark's own."""
+    """Tool schemas as JSON: an array, or one a domain as in a corpus's `tools.json`. With `input`, default: the domain's own."""
     input: Path | None = None
     """A `graphs.jsonl`: its plans instead of one task."""
     id: str | None = None

@@ -69,18 +69,28 @@ class Overhead:
         """The share of graphs from which on the rule is met; above 1: never; None where a graph saves nothing."""
         return self.router / (self.threshold * self.gain) if self.gain > 0 and self.threshold > 0 else None
 
+    @property
+    def needed(self) -> float | None:
+        """Tokens of execution that each graph must spare for the rule to be met; 0 where its shorter message is enough."""
+        if self.graph_share == 0:
+            return None
+        return max(0.0, self.router / (self.threshold * self.graph_share) - (self.prose - self.graph))
+
     def sentence(self) -> str:
         """The verdict in words, with the figures it rests on."""
+        if self.graph_share == 0:
+            return f"Not worth it: nothing is sent as a graph, and {self.router:.0f} tokens are spent on deciding so."
         if self.gain <= 0:
             return (
-                f"Not worth it: a graph takes {self.graph:.0f} tokens and prose {self.prose:.0f}, so no decision for the graph "
-                f"saves tokens, and {self.router:.0f} would be spent on it."
+                f"Not worth it in tokens: {self.router:.0f} of routing, and a graph costs {-self.gain:.0f} more than prose. "
+                f"Each graph would have to spare {self.needed:.0f} tokens of execution, by succeeding where prose fails."
             )
-        verdict = "Worth it" if self.worth else "Not worth it"
-        ratio = f"{self.ratio:.2f}" if self.ratio is not None else "without bound"
         share = self.break_even_share
-        even = "no share of graphs is enough" if share is None or share > 1 else f"it pays from {100 * share:.0f} % graphs on"
+        even = (
+            f"it pays from {100 * share:.0f} % graphs on" if share is not None and share <= 1 else "no share of graphs is enough"
+        )
         return (
-            f"{verdict}: {self.router:.0f} tokens of routing against {self.saving:.0f} saved ({100 * self.graph_share:.0f} % "
-            f"graphs, {self.gain:.0f} tokens each) is a ratio of {ratio}, the threshold {self.threshold:g}; {even}."
+            f"{'Worth it' if self.worth else 'Not worth it'}: {self.router:.0f} tokens of routing against {self.saving:.0f} "
+            f"saved ({100 * self.graph_share:.0f} % graphs, {self.gain:.0f} tokens each) is a ratio of {self.ratio or 0:.2f}, "
+            f"the threshold {self.threshold:g}; {even}."
         )
