@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from handoff.routing.distilled import probability
@@ -100,7 +101,7 @@ def choose_threshold(scores: Sequence[float], targets: Sequence[float], most_reg
     """The greatest share of graphs with at most `most_regressions`; no threshold below `least`, so that a graph is never sent
     against the router's own belief. At 1 everything is prose: the goal can always be met."""
     ordered = sorted({score for score in scores if score > least})
-    between = [(low + high) / 2 for low, high in zip(ordered, ordered[1:], strict=False)]
+    between = [(low + high) / 2 for low, high in pairwise(ordered)]
     met = [
         point
         for threshold in (least, *between, 1.0)

