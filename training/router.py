@@ -215,7 +215,6 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
             attention_probs_dropout_prob=sizes.dropout,
             initializer_range=sizes.initial_scale,
             max_position_embeddings=sizes.max_tokens,
-            initializer_range=sizes.hidden**-0.5,  # BERT's own 0.02 is for 768: at this size the words would hardly reach [CLS]
             pad_token_id=tokenizer.pad_token_id,
             attn_implementation="eager",
             **names,
