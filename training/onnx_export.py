@@ -21,7 +21,7 @@ class ExportError(HandoffError):
 
 
 def export_onnx(model: Any, folder: Path) -> None:
-    """Write `onnx/model.onnx` and `onnx/model_int8.onnx` below `folder`: inputs int64 (batch, tokens), logits float32 (batch, 2)."""
+    """Write both files below `folder`/onnx: inputs int64 (batch, tokens), logits float32 (batch, 2)."""
     import torch
 
     class Logits(torch.nn.Module):

@@ -68,8 +68,8 @@ def read_outcomes(
     """Fingerprint of a task -> the share of its seeds that the protocol `graph` won against `prose`; and counts of what was seen.
 
     The higher reward wins. Where both have the same, `tokens` gives the seed to the one that the executor pays less for, and
-    `half` to each by half. A seed in which both failed, or in which the environment or the protocol broke, abstains: it says nothing of
-    the format. Raises InputError for a run without trials, and where no task has an outcome.
+    `half` to each by half. A seed in which both failed, or in which the environment or the protocol broke, abstains: it says
+    nothing of the format. Raises InputError for a run without trials, and where no task has an outcome.
     """
     pairs: dict[tuple[str, int], dict[str, _TrialRecord]] = {}
     for run in runs:
