@@ -117,6 +117,7 @@ GRAPH: dict[str, tuple[str, str]] = {
     "argument_value_f1": ("Arg. value F1", "F1 of arguments with their values."),
     "order_violations": ("Order viol.", "Mean number of order edges that the executed order breaks."),
     "repaired": ("Repaired", "Share of handoffs that were read only after a repair."),
+    "backoff": ("Backed off", "Share of handoffs in which prose crossed because no graph passed the sender's checks."),
 }
 SHARES = ("validity", "node_f1", "edge_f1", "argument_name_f1", "argument_value_f1")
 """Graph metrics for which a handoff that gives no graph counts 0."""
