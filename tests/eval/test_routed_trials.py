@@ -1,0 +1,68 @@
+"""Trials of Routed NGH: each delegation is carried out as the format that was chosen for it, and the choice is paid for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from toy_benchmark import ToyEnvironment, delegation
+
+from eval.executors.scripted import ScriptedExecutor
+from eval.trial import Route, Trial
+from handoff.errors import HandoffError
+from handoff.protocols import Protocol, load_protocol
+from handoff.protocols.routed import MARK, Routed
+from handoff.routing.llm import LLMRouter
+from handoff.tokens import count_tokens
+
+
+def trial(protocol: Protocol) -> Trial:
+    return ScriptedExecutor("toy", ToyEnvironment()).trial(delegation(), protocol, "p", 0)
+
+
+@pytest.mark.parametrize(("router", "inner", "format"), [("always-graph", "compact", "graph"), ("always-nl", "nl", "nl")])
+def test_a_routed_trial_is_that_of_the_chosen_format(router: str, inner: str, format: str) -> None:
+    plain, routed = trial(load_protocol(inner)), trial(Routed(router, graph="compact"))
+    mark = MARK if format == "graph" else ""
+    assert routed.handoff == mark + plain.handoff
+    assert (routed.reward, routed.failure, routed.report) == (plain.reward, plain.failure, plain.report)
+    assert routed.steps == plain.steps
+    assert routed.graph == plain.graph
+    assert routed.route is not None
+    assert (routed.route.router, routed.route.format) == (router, format)
+    assert plain.route is None
+    assert routed.pattern == plain.pattern == "simple"  # the task's own, whoever routed
+
+
+def test_only_a_graph_pays_for_instructions_and_the_mark_is_counted() -> None:
+    graph, prose = trial(Routed("always-graph")), trial(Routed("always-nl"))
+    assert graph.tokens.instructions == trial(load_protocol("ngh")).tokens.instructions > 0
+    assert prose.tokens.instructions == 0
+    assert graph.tokens.wire == graph.tokens.read == count_tokens(graph.handoff) > trial(load_protocol("ngh")).tokens.wire
+    assert graph.tokens.overhead == prose.tokens.overhead == 0
+
+
+@pytest.mark.parametrize(("answer", "format"), [("GRAPH", "graph"), ("NL", "nl"), ("perhaps", "nl")])
+def test_a_models_decision_is_paid_for_and_recorded(answer: str, format: str) -> None:
+    router = LLMRouter(lambda system, user, **options: answer)
+    decision = router.route(delegation())
+    done = trial(Routed("llm", {"complete": router.complete}))
+    assert done.tokens.overhead == decision.tokens > count_tokens(answer)
+    assert done.tokens.total == done.tokens.read + done.tokens.instructions + decision.tokens
+    assert done.route == Route(router="llm", format=format, score=float(format == "graph"), reason=decision.reason)  # type: ignore[arg-type]
+    assert done.handoff.startswith(MARK) == (format == "graph")
+
+
+def test_a_router_that_raises_is_a_failed_trial() -> None:
+    protocol: Any = Routed()
+
+    class Broken:
+        name = "broken"
+
+        def route(self, delegation: object) -> object:
+            raise HandoffError("no model")
+
+    protocol.router = Broken()
+    done = trial(protocol)
+    assert (done.reward, done.failure) == (0.0, "protocol_error")
+    assert "no model" in done.detail
