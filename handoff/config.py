@@ -71,9 +71,12 @@ def _parse_override(key: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return parse_yaml(value)
+        parsed = parse_yaml(value)
     except yaml.YAMLError as error:
         raise ConfigError("not valid YAML", field=key, found=value) from error
+    # An override has no comments: `order #W1` is meant as a whole.
+    cut = isinstance(parsed, str) and value.startswith(parsed) and "#" in value[len(parsed) :]
+    return value if cut or value.startswith("#") else parsed
 
 
 def _set(values: dict[str, Any], dotted: str, value: Any) -> None:

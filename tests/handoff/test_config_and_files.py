@@ -94,3 +94,11 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
 
 def test_a_hash_ignores_the_order_of_keys() -> None:
     assert sha256_json({"a": 1, "b": 2}) == sha256_json({"b": 2, "a": 1}) != sha256_json({"a": 2, "b": 1})
+
+
+@pytest.mark.parametrize("words", ["Cancel order #W6390527, then look.", "#W1 is late.", "plain words"])
+def test_words_of_an_override_are_not_cut_at_a_comment(words: str) -> None:
+    class Words(Config):
+        text: str
+
+    assert load_config(Words, None, {"text": words}).text == words
