@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from eval.report.model import BenchmarkSummary, ProtocolSummary, SuiteInfo
 from eval.report.words import p_text, points, protocol_short, span
 
-CHARACTER, LINE = 6.9, 15.0  # width and height of a 12 px character, on the safe side for any system font
+CHARACTER, LINE = 7.4, 15.0  # width and height of a 12 px character, on the safe side for any system font
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,160 @@
+"""The Oracle and the routing section: what they choose, count and show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toy_benchmark import ToyEnvironment, delegation
+from trial_factory import suite, trials
+
+from eval.executors.scripted import ScriptedExecutor
+from eval.oracle import best_of
+from eval.report.load import load_published, load_run
+from eval.report.model import BenchmarkSummary
+from eval.report.run import ReportConfig, run
+from eval.report.summary import summarise
+from eval.suite import SuiteConfig
+from eval.trial import Route, Trial, write_trials
+from handoff.console import set_quiet
+from handoff.delegation import Delegation
+from handoff.errors import InputError
+from handoff.files import write_text
+from handoff.protocols.routed import Routed
+from handoff.routing import Decision
+from handoff.tokens import count_tokens
+
+FORMATS = ["nl", "ngh", "routed", "routed-b"]
+SHARED = {"protocols": FORMATS, "family": ["ngh"], "oracle": ["nl", "ngh"], "seeds": [0], "models": {}}
+
+
+def made(protocol: str, task: int, reward: float, size: int, **update: object) -> Trial:
+    """A trial of the factory with the reward and the size that we choose."""
+    sample = next(t for t in trials(suite(**SHARED), tasks=1) if t.protocol == protocol)
+    tokens = sample.tokens.model_copy(update={"wire": size, "read": size, "instructions": 0, "overhead": 0})
+    failure = None if reward == 1 else "wrong_state"
+    values = {"task_id": str(task), "reward": reward, "failure": failure, "tokens": tokens, "graph": {}, "pattern": "simple"}
+    return sample.model_copy(update=values | update)
+
+
+def routed(protocol: str, task: int, format: str, reward: float, overhead: int = 0) -> Trial:
+    route = Route(router="rules", format=format, score=0.5, reason="so")  # type: ignore[arg-type]
+    trial = made(protocol, task, reward, 50, route=route, graph={"validity": 1.0} if format == "graph" else {})
+    return trial.model_copy(update={"tokens": trial.tokens.model_copy(update={"overhead": overhead})})
+
+
+RECORDS = [
+    # the graph alone succeeds; both do, prose is shorter; both fail, the graph is shorter
+    *(made("nl", task, reward, 100) for task, reward in enumerate([0.0, 1.0, 0.0])),
+    *(made("ngh", task, reward, size) for task, (reward, size) in enumerate([(1.0, 300), (1.0, 300), (0.0, 30)])),
+    *(routed("routed", task, form, reward) for task, (form, reward) in enumerate([("nl", 0.0), ("graph", 1.0), ("graph", 0.0)])),
+    *(routed("routed-b", task, "graph", reward, overhead=155) for task, reward in enumerate([1.0, 1.0, 0.0])),
+]
+
+
+def written(folder: Path, records: list[Trial], **changes: object) -> Path:
+    write_text(folder / "suite.json", suite(**SHARED, **changes).model_dump_json())
+    write_trials(folder / "trials.jsonl", records)
+    return folder
+
+
+@pytest.fixture
+def summary(tmp_path: Path) -> BenchmarkSummary:
+    return summarise(load_run(written(tmp_path, RECORDS)), load_published(), "t").benchmarks[0]
+
+
+def test_the_oracle_takes_the_reward_first_then_the_fewest_tokens() -> None:
+    groups = {name: {(t.task_id, t.seed): t for t in RECORDS if t.protocol == name} for name in ("nl", "ngh")}
+    assert [trial.protocol for trial in best_of(groups).values()] == ["ngh", "nl", "ngh"]
+    del groups["ngh"]["0", 0]
+    assert list(best_of(groups)) == [("1", 0), ("2", 0)]
+    assert best_of({}) == {}
+
+
+def test_the_oracle_is_a_row_of_its_own_and_an_upper_bound(summary: BenchmarkSummary) -> None:
+    assert [row.protocol for row in summary.protocols] == FORMATS
+    (oracle,) = summary.oracles  # over all formats that are not routed it would be the same
+    assert (oracle.formats, oracle.chosen) == (("nl", "ngh"), {"nl": 1, "ngh": 2})
+    assert oracle.row.reward == pytest.approx(2 / 3)
+    assert oracle.row.reward >= max(summary.row(name).reward or 0 for name in ("nl", "ngh", "routed"))
+    assert oracle.row.tokens is not None
+    assert oracle.row.tokens.total == pytest.approx((300 + 100 + 30) / 3)
+
+
+def test_routers_are_set_against_the_oracle_and_each_other(summary: BenchmarkSummary) -> None:
+    assert summary.routing is not None
+    rules, other = summary.routing.routers
+    assert (rules.graph, rules.precision, rules.recall, rules.agrees) == tuple(map(pytest.approx, (2 / 3, 1 / 2, 1 / 2, 1 / 3)))
+    assert (rules.worse, rules.compared, rules.overhead) == (1, 3, 0)
+    assert (other.graph, other.precision, other.recall, other.worse) == (1.0, pytest.approx(2 / 3), 1.0, 0)
+    assert other.overhead == 155
+    (pair,) = summary.routing.agreements
+    assert (pair.share, pair.trials) == (pytest.approx(2 / 3), 3)
+    (pattern,) = summary.routing.patterns
+    assert (pattern.pattern, pattern.tasks, pattern.graph["routed"]) == ("simple", 3, pytest.approx(2 / 3))
+    assert pattern.rewards == {"nl": 1 / 3, "ngh": 2 / 3, "routed": 1 / 3, "routed-b": 2 / 3, "oracle": 2 / 3}
+
+
+def test_what_was_sent_as_prose_is_no_invalid_graph(summary: BenchmarkSummary) -> None:
+    assert summary.row("routed").graph["validity"] == 1.0
+
+
+def test_the_page_shows_both(tmp_path: Path) -> None:
+    set_quiet(True)
+    run(ReportConfig(run=written(tmp_path, RECORDS)))
+    page, text = ((tmp_path / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
+    assert '<h2 id="routing">' in page
+    assert "upper bound" in page
+    assert "| Oracle (upper bound) | 66.7 |" in text
+    assert "| Routed NGH | rules | 66.7 | 0 | 50.0 | 50.0 | 1 / 3 |" in text
+    assert "Agreement of Routed NGH and routed-b: 66.7 % of 3 trials." in text
+
+
+def test_without_routed_trials_there_is_no_section(tmp_path: Path) -> None:
+    set_quiet(True)
+    records = [t.model_copy(update={"route": None}) for t in RECORDS]
+    run(ReportConfig(run=written(tmp_path, records)))
+    assert 'id="routing"' not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_oracle_over_what_the_suite_does_not_hold_is_refused(tmp_path: Path) -> None:
+    written(tmp_path, RECORDS)
+    text = (tmp_path / "suite.json").read_text().replace('"oracle":["nl","ngh"]', '"oracle":["nl","nhg"]')
+    write_text(tmp_path / "suite.json", text)
+    with pytest.raises(InputError, match="no such protocol"):
+        load_run(tmp_path)
+
+
+def test_the_suite_declares_the_oracle() -> None:
+    assert SuiteConfig().oracle_formats == ("nl", "ngh")
+    assert SuiteConfig.model_validate({"protocols": [{"name": "nl"}], "family": []}).oracle_formats == ()
+    with pytest.raises(ValueError, match="the oracle chooses"):
+        SuiteConfig(oracle=("nl", "nothing"))
+    with pytest.raises(ValueError, match="a row that the report computes"):
+        SuiteConfig.model_validate({"protocols": [{"name": "nl"}, {"name": "oracle", "protocol": "ngh"}], "family": []})
+
+
+class Costly:
+    """A router that asks for tokens."""
+
+    name = "costly"
+
+    def __init__(self, format: str) -> None:
+        self.format = format
+
+    def route(self, delegation: Delegation) -> Decision:
+        return Decision(self.format, 0.7, "because", self.name, "simple", 155, 0.01)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("format", ["graph", "nl"])
+def test_a_trial_records_the_decision_and_counts_its_cost(format: str) -> None:
+    protocol = Routed()
+    protocol.router = Costly(format)  # type: ignore[assignment]
+    done = ScriptedExecutor("toy", ToyEnvironment()).trial(delegation(), protocol, "routed", 0)  # type: ignore[arg-type]
+    assert done.route == Route(router="costly", format=format, score=0.7, reason="because", pattern="simple")  # type: ignore[arg-type]
+    assert done.tokens.overhead == 155
+    instructions = count_tokens(protocol.instructions(delegation().tools)) if format == "graph" else 0
+    assert done.tokens.instructions == instructions
+    assert done.tokens.total == done.tokens.read + instructions + 155
+    assert (done.reward, bool(done.graph)) == ((1.0, True) if format == "graph" else (done.reward, False))
+    assert done.pattern == "simple"
