@@ -1,94 +1,139 @@
-"""`handoff route`: one task, a file of plans, and the overhead rule's figures."""
+"""The stage `handoff route`: one task, a file of plans, and whether a router is worth its tokens."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
-import orjson
 import pytest
+from label_factory import Call, trajectory
+from pydantic import ValidationError
 
-from data.labelled import LabelledGraph, LabelStats, write_graphs
-from data.route import RouteConfig, run
-from data.trajectory import TaskInfo
-from handoff.console import set_quiet
-from handoff.errors import ConfigError, InputError
-from handoff.files import read_jsonl
-from handoff.plan import Plan, Step
-from handoff.reference import Reference
+from data.labelled import LabelledGraph, write_graphs
+from data.labels.record import label_trajectory
+from data.route import LLM_ANSWER, RouteConfig, run
+from handoff.delegation import Toolset
+from handoff.errors import HandoffError, InputError
+from handoff.routing.llm import SYSTEM, prompt
+from handoff.routing.overhead import Overhead
+from handoff.tokens import count_tokens
 
-ID = {"type": "string"}
-TOOLS = [
-    {"name": "get_order", "parameters": {"properties": {"order_id": ID}}},
-    {"name": "cancel_order", "parameters": {"properties": {"order_id": ID, "reason": ID}}},
-]
-PLAN = Plan((Step("get_order", {"order_id": "#W1234567"}), Step("cancel_order", {"order_id": Reference("t1", ("id",))})))
-TASKS = ["Cancel my order #W1234567.", "Cancel my order if it is late, please."]
+TASKS = ("Cancel my order.", "Look at each lamp.", "Hello.", "Cancel my order if it is late.")
+FORMATS = ("graph", "nl", "nl", "nl")
+ID = {"properties": {"order_id": {"type": "string"}}}
+TOOLS = [{"name": "get_user"}, {"name": "get_order", "parameters": ID}, {"name": "cancel_order", "parameters": ID}]
+
+
+def plan(number: int, task: str) -> LabelledGraph:
+    own = f"order-{number:05}"
+    calls = (Call("get_user", {}, {"orders": [own]}), Call("get_order", {"order_id": own}, {"order_id": own, "lamp": number}))
+    record = label_trajectory(trajectory(*calls, task=task).model_copy(update={"id": f"made/{number}"}))
+    assert isinstance(record, LabelledGraph)
+    return record
 
 
 @pytest.fixture
-def plans(tmp_path: Path) -> Path:
-    (tmp_path / "tools.json").write_bytes(orjson.dumps({"shop": TOOLS}))
-    records = [
-        LabelledGraph(
-            id=f"plan-{number}",
-            source="gold",
-            task=TaskInfo(id=str(number), text=text, domain="shop"),
-            graph=PLAN.to_graph(),
-            stats=LabelStats(words="task", calls=2),
-        )
-        for number, text in enumerate(TASKS)
-    ]
-    write_graphs(tmp_path / "graphs.jsonl", records)
-    return tmp_path
+def graphs(tmp_path: Path) -> Path:
+    path = tmp_path / "graphs.jsonl"
+    write_graphs(path, [plan(number, task) for number, task in enumerate(TASKS)])
+    return path
 
 
-@pytest.fixture(autouse=True)
-def _loud() -> None:
-    set_quiet(False)
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS))
+    return path
 
 
-def test_one_task_is_decided_with_its_reason(capsys: pytest.CaptureFixture[str], plans: Path) -> None:
-    (plans / "flat.json").write_bytes(orjson.dumps(TOOLS))
-    assert run(RouteConfig(task=TASKS[0], tools=plans / "flat.json", explain=True)) == 0
-    shown = capsys.readouterr().out
-    assert "graph (router rules, score 0.50)" in shown
-    assert "a look-up chain" in shown
-    assert "pattern: simple" in shown
-    assert "without a plan" in shown.lower()
+def decided(path: Path, **settings: Any) -> list[dict[str, Any]]:
+    out = path.parent / "decisions.jsonl"
+    assert run(RouteConfig(out=out, **settings)) == 0
+    return [json.loads(line) for line in out.read_text().splitlines()]
 
 
-def test_a_file_of_plans_is_decided_counted_and_written(capsys: pytest.CaptureFixture[str], plans: Path) -> None:
-    config = RouteConfig(input=plans / "graphs.jsonl", tools=plans / "tools.json", explain=True, out=plans / "out.jsonl")
-    run(config)
-    shown = capsys.readouterr().out
-    assert "2 decisions, router rules" in shown
-    assert "50.0" in shown
-    assert "a language model that decides alike: Not worth it" in shown
-    records = [record for _, record in read_jsonl(plans / "out.jsonl")]
-    assert [(r["id"], r["format"], r["pattern"]) for r in records] == [
-        ("plan-0", "graph", "simple"),
-        ("plan-1", "nl", "conditional"),
-    ]
+def test_one_task_is_decided_and_the_reason_said(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(RouteConfig(task="Cancel my order.", tools=tools)) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("graph (router rules, score 0.50)")
+    assert "For the graph: a look-up chain; for prose: nothing." in said
+    assert "pattern: simple" in said
+    assert run(RouteConfig(task="Cancel my order.")) == 0  # no tools, no look-up chain
+    assert capsys.readouterr().out.startswith("prose (router rules, score 0.00)")
 
 
-def test_one_plan_is_weighed(capsys: pytest.CaptureFixture[str], plans: Path) -> None:
-    base = RouteConfig(input=plans / "graphs.jsonl", tools=plans / "tools.json", id="plan-0", explain=True)
-    run(base)
-    assert "Tokens read, ngh against nl" in capsys.readouterr().out
-    run(base.model_copy(update={"success_gain": 0.5, "execution": 100_000.0}))
-    assert "a language model that decides alike: Worth it" in capsys.readouterr().out
+def test_every_plan_of_a_file_is_decided_and_written(graphs: Path, tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = decided(graphs, input=graphs, tools=tools)
+    assert [row["id"] for row in rows] == [f"made/{number}" for number in range(len(TASKS))]
+    assert tuple(row["format"] for row in rows) == FORMATS
+    assert [row["pattern"] for row in rows] == ["simple", "iterate", "simple", "conditional"]
+    assert {row["router"] for row in rows} == {"rules"}
+    said = capsys.readouterr().out
+    assert "4 decisions, router rules" in said
+    assert "25.0" in said  # one graph of four
+    assert [row["id"] for row in decided(graphs, input=graphs, tools=tools, limit=2)] == ["made/0", "made/1"]
 
 
-def test_what_is_missing_is_named(plans: Path) -> None:
-    with pytest.raises(InputError, match="no such record"):
-        run(RouteConfig(input=plans / "graphs.jsonl", tools=plans / "tools.json", id="plan-9"))
-    (plans / "other.json").write_bytes(orjson.dumps({"bank": TOOLS}))
+def test_a_router_takes_its_options(graphs: Path, tools: Path) -> None:
+    rows = decided(graphs, input=graphs, tools=tools, options={"threshold": 0.3})
+    assert [row["format"] for row in rows] == ["graph", "nl", "nl", "graph"]
+
+
+def test_one_record_is_chosen_by_its_id(graphs: Path, tools: Path) -> None:
+    assert [row["id"] for row in decided(graphs, input=graphs, tools=tools, id="made/2")] == ["made/2"]
+    with pytest.raises(InputError, match="no such record") as error:
+        run(RouteConfig(input=graphs, tools=tools, id="made/9"))
+    assert "made/9" in str(error.value)
+
+
+def test_tools_may_come_by_domain(graphs: Path, tools: Path) -> None:
+    domain = plan(0, TASKS[0]).task.domain
+    tools.write_text(json.dumps({domain: TOOLS}))
+    assert tuple(row["format"] for row in decided(graphs, input=graphs, tools=tools)) == FORMATS
+    tools.write_text(json.dumps({"elsewhere": TOOLS}))
     with pytest.raises(InputError, match="no tools of this domain"):
-        run(RouteConfig(input=plans / "graphs.jsonl", tools=plans / "other.json"))
-    (plans / "bad.json").write_text("3")
-    with pytest.raises(InputError, match="array of tool schemas"):
-        run(RouteConfig(task="x", tools=plans / "bad.json"))
-    with pytest.raises(ConfigError, match="unknown router"):
-        run(RouteConfig(task="x", router="nobody"))
-    with pytest.raises(ValueError, match="a task's words"):
-        RouteConfig()
+        run(RouteConfig(input=graphs, tools=tools))
+
+
+@pytest.mark.parametrize("content", ["{", "3", '{"shop": 3}', '[{"description": "no name"}]', None])
+def test_a_file_of_tools_that_cannot_be_read_is_an_error(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "bad.json"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(HandoffError) as error:
+        run(RouteConfig(task="Cancel my order.", tools=path))
+    assert content == '[{"description": "no name"}]' or "bad.json" in str(error.value)
+
+
+def test_explaining_one_task_gives_a_model_as_router_its_tokens(tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(RouteConfig(task="Cancel my order.", tools=tools, explain=True, threshold=0.5))
+    tokens = count_tokens(SYSTEM) + count_tokens(prompt("Cancel my order.")) + count_tokens(LLM_ANSWER)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"would take {tokens} tokens" in said
+    assert f"more than {2 * tokens} tokens" in said
+
+
+def test_explaining_a_file_weighs_the_messages(graphs: Path, tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from handoff.protocols import load_protocol
+
+    toolset = Toolset.from_schemas(TOOLS)
+    delegations = [plan(number, task).to_delegation(toolset) for number, task in enumerate(TASKS)]
+    means = {}
+    for name in ("compact", "nl"):
+        protocol = load_protocol(name)
+        sizes = [count_tokens(protocol.encode(d, 0)) + count_tokens(protocol.instructions(toolset)) for d in delegations]
+        means[name] = sum(sizes) / len(sizes)
+    run(RouteConfig(input=graphs, tools=tools, explain=True, graph="compact", execution=1000, success_gain=0.5))
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"compact against nl: {means['compact']:.0f} and {means['nl']:.0f}" in said
+    rule = Overhead(
+        router=0, graph=means["compact"], prose=means["nl"], graph_share=1 / 4, execution=1000, success_gain=0.5
+    )  # the rule router costs nothing, and one of the four is a graph
+    assert f"rules: {rule.sentence()}" in said
+
+
+@pytest.mark.parametrize("settings", [{}, {"task": "Hello.", "input": "graphs.jsonl"}])
+def test_either_a_task_or_a_file(settings: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="give a task"):
+        RouteConfig.model_validate(settings)

@@ -1,15 +1,12 @@
-"""The Oracle and the routing section: what they choose, count and show."""
+"""The Oracle and the routers in the report: rows, section, declaration. Their figures: test_report_oracle.py."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from toy_benchmark import ToyEnvironment, delegation
 from trial_factory import suite, trials
 
-from eval.executors.scripted import ScriptedExecutor
-from eval.oracle import best_of
 from eval.report.load import load_published, load_run
 from eval.report.model import BenchmarkSummary
 from eval.report.run import ReportConfig, run
@@ -17,12 +14,8 @@ from eval.report.summary import summarise
 from eval.suite import SuiteConfig
 from eval.trial import Route, Trial, write_trials
 from handoff.console import set_quiet
-from handoff.delegation import Delegation
 from handoff.errors import InputError
 from handoff.files import write_text
-from handoff.protocols.routed import Routed
-from handoff.routing import Decision
-from handoff.tokens import count_tokens
 
 FORMATS = ["nl", "ngh", "routed", "routed-b"]
 SHARED = {"protocols": FORMATS, "family": ["ngh"], "oracle": ["nl", "ngh"], "seeds": [0], "models": {}}
@@ -63,14 +56,6 @@ def summary(tmp_path: Path) -> BenchmarkSummary:
     return summarise(load_run(written(tmp_path, RECORDS)), load_published(), "t").benchmarks[0]
 
 
-def test_the_oracle_takes_the_reward_first_then_the_fewest_tokens() -> None:
-    groups = {name: {(t.task_id, t.seed): t for t in RECORDS if t.protocol == name} for name in ("nl", "ngh")}
-    assert [trial.protocol for trial in best_of(groups).values()] == ["ngh", "nl", "ngh"]
-    del groups["ngh"]["0", 0]
-    assert list(best_of(groups)) == [("1", 0), ("2", 0)]
-    assert best_of({}) == {}
-
-
 def test_the_oracle_is_a_row_of_its_own_and_an_upper_bound(summary: BenchmarkSummary) -> None:
     assert [row.protocol for row in summary.protocols] == FORMATS
     (oracle,) = summary.oracles  # over all formats that are not routed it would be the same
@@ -79,20 +64,6 @@ def test_the_oracle_is_a_row_of_its_own_and_an_upper_bound(summary: BenchmarkSum
     assert oracle.row.reward >= max(summary.row(name).reward or 0 for name in ("nl", "ngh", "routed"))
     assert oracle.row.tokens is not None
     assert oracle.row.tokens.total == pytest.approx((300 + 100 + 30) / 3)
-
-
-def test_routers_are_set_against_the_oracle_and_each_other(summary: BenchmarkSummary) -> None:
-    assert summary.routing is not None
-    rules, other = summary.routing.routers
-    assert (rules.graph, rules.precision, rules.recall, rules.agrees) == tuple(map(pytest.approx, (2 / 3, 1 / 2, 1 / 2, 1 / 3)))
-    assert (rules.worse, rules.compared, rules.overhead) == (1, 3, 0)
-    assert (other.graph, other.precision, other.recall, other.worse) == (1.0, pytest.approx(2 / 3), 1.0, 0)
-    assert other.overhead == 155
-    (pair,) = summary.routing.agreements
-    assert (pair.share, pair.trials) == (pytest.approx(2 / 3), 3)
-    (pattern,) = summary.routing.patterns
-    assert (pattern.pattern, pattern.tasks, pattern.graph["routed"]) == ("simple", 3, pytest.approx(2 / 3))
-    assert pattern.rewards == {"nl": 1 / 3, "ngh": 2 / 3, "routed": 1 / 3, "routed-b": 2 / 3, "oracle": 2 / 3}
 
 
 def test_what_was_sent_as_prose_is_no_invalid_graph(summary: BenchmarkSummary) -> None:
@@ -132,29 +103,3 @@ def test_the_suite_declares_the_oracle() -> None:
         SuiteConfig(oracle=("nl", "nothing"))
     with pytest.raises(ValueError, match="a row that the report computes"):
         SuiteConfig.model_validate({"protocols": [{"name": "nl"}, {"name": "oracle", "protocol": "ngh"}], "family": []})
-
-
-class Costly:
-    """A router that asks for tokens."""
-
-    name = "costly"
-
-    def __init__(self, format: str) -> None:
-        self.format = format
-
-    def route(self, delegation: Delegation) -> Decision:
-        return Decision(self.format, 0.7, "because", self.name, "simple", 155, 0.01)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("format", ["graph", "nl"])
-def test_a_trial_records_the_decision_and_counts_its_cost(format: str) -> None:
-    protocol = Routed()
-    protocol.router = Costly(format)  # type: ignore[assignment]
-    done = ScriptedExecutor("toy", ToyEnvironment()).trial(delegation(), protocol, "routed", 0)  # type: ignore[arg-type]
-    assert done.route == Route(router="costly", format=format, score=0.7, reason="because", pattern="simple")  # type: ignore[arg-type]
-    assert done.tokens.overhead == 155
-    instructions = count_tokens(protocol.instructions(delegation().tools)) if format == "graph" else 0
-    assert done.tokens.instructions == instructions
-    assert done.tokens.total == done.tokens.read + instructions + 155
-    assert (done.reward, bool(done.graph)) == ((1.0, True) if format == "graph" else (done.reward, False))
-    assert done.pattern == "simple"
