@@ -48,9 +48,10 @@ class Architecture(Config):
     layers: int = Field(2, ge=1)
     heads: int = Field(4, ge=1)
     dropout: float = Field(0.0, ge=0, lt=1)
-    initial_scale: float = Field(0.05, gt=0)
-    """Standard deviation of the initial weights, from scratch. With BERT's 0.02 a model this narrow does not begin to learn."""
-    max_tokens: int = Field(192, ge=16, le=512)
+    initial_scale: float | None = Field(None, gt=0)
+    """Standard deviation of the initial weights, from scratch; None for 1 / sqrt(hidden). With BERT's 0.02 a model
+    this narrow does not begin to learn."""
+    max_tokens: int = Field(256, ge=16, le=512)
     """Of a text; the rest of the task is not read."""
 
 
@@ -213,7 +214,7 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
             num_attention_heads=sizes.heads,
             hidden_dropout_prob=sizes.dropout,
             attention_probs_dropout_prob=sizes.dropout,
-            initializer_range=sizes.initial_scale,
+            initializer_range=sizes.initial_scale or sizes.hidden**-0.5,
             max_position_embeddings=sizes.max_tokens,
             pad_token_id=tokenizer.pad_token_id,
             attn_implementation="eager",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -34,8 +33,8 @@ GRAPH = 1
 
 MAX_TASK = 4_000
 """Characters of a task that the tokenizer is given; the model reads fewer."""
-MAX_TOOLS = 8
-"""Tools that are named before the task."""
+MAX_ACTIONS = 16
+"""Actions of tools that are named before the task."""
 
 _WORD = re.compile(r"[^\W_]+")
 _IDENTIFIED = re.compile(r"([^\W_]+)_(?:ids?|number|code|key)$")
@@ -57,38 +56,35 @@ class RouterSettings(Config):
 
 
 def describe(delegation: Delegation) -> str:
-    """What the classifier reads: the tools that the task speaks of, then the task.
+    """What the classifier reads: what the tools do, then the task.
 
-    A tool is named where the task has a word of its name or of one of its identifiers (`order` of `order_id`): in words, with a
-    `+` before it where its first word, the action, is among them, and those identifiers in brackets. Actions come first.
+    Tools are named by their first word, the action, each once: with a `+` before it where the task has that word, and in brackets
+    the identifiers of its tools (`order` of `order_id`) that the task speaks of, or `id` where it speaks of none of them. Actions
+    that the task has come first, then those whose identifiers it has.
     """
     task = delegation.task[:MAX_TASK]
-    return f"{_spoken_of(delegation.tools, {stem(word) for word in _WORD.findall(task)})}: {task}"
+    return f"{_actions(delegation.tools, {stem(word) for word in _WORD.findall(task)})}: {task}"
 
 
-def _spoken_of(tools: Toolset, words: set[str]) -> str:
-    if not tools:
-        return "no tools"
-    acted: list[str] = []
-    others: list[str] = []
+def _actions(tools: Toolset, words: set[str]) -> str:
+    nouns: dict[str, dict[str, bool]] = {}
     for tool in tools.values():
         name = _WORD.findall(tool.name.rsplit(".", 1)[-1])
-        nouns = _identifiers(tool, words)
-        if name and stem(name[0]) in words:
-            acted.append(_shown("+", name, nouns))
-        elif nouns or not words.isdisjoint(map(stem, name)):
-            others.append(_shown("", name, nouns))
-    return ", ".join((acted + others)[:MAX_TOOLS]) or "other tools"
+        if name:
+            nouns.setdefault(name[0].lower(), {}).update(_identifiers(tool, words))
+    shown: dict[str, int] = {}
+    for action, found in nouns.items():
+        mark = "+" if stem(action) in words else ""
+        named = [noun for noun, spoken in found.items() if spoken]
+        brackets = f" ({' '.join(named or ['id'])})" if found else ""
+        shown[f"{mark}{action}{brackets}"] = 0 if mark else 1 if named else 2
+    return ", ".join(sorted(shown, key=shown.__getitem__)[:MAX_ACTIONS]) or "no tools"
 
 
-def _identifiers(tool: Tool, words: set[str]) -> list[str]:
-    nouns = [match.group(1) for match in map(_IDENTIFIED.search, tool.parameter_names) if match]
-    return [noun for noun in dict.fromkeys(nouns) if stem(noun) in words]
-
-
-def _shown(mark: str, name: Iterable[str], nouns: list[str]) -> str:
-    brackets = f" ({' '.join(nouns)})" if nouns else ""
-    return f"{mark}{' '.join(name)}{brackets}"
+def _identifiers(tool: Tool, words: set[str]) -> dict[str, bool]:
+    """Noun -> whether the task has it."""
+    found = [match.group(1) for match in map(_IDENTIFIED.search, tool.parameter_names) if match]
+    return {noun: stem(noun) in words for noun in found}
 
 
 class DistilledRouter(Router):
@@ -96,8 +92,8 @@ class DistilledRouter(Router):
 
     name = "distilled"
 
-    def __init__(self, model: str | Path, precision: Precision | None = None) -> None:
-        """`model` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
+    def __init__(self, run: str | Path, precision: Precision | None = None) -> None:
+        """`run` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
         `precision` is fp32 or int8, the one that `router.json` names if not given.
 
         Raises ConfigError, InputError (no router there, or damaged), MissingDependencyError (no ONNX Runtime or tokenizers).
@@ -109,7 +105,7 @@ class DistilledRouter(Router):
             from tokenizers import Tokenizer
         except ImportError as error:
             raise MissingDependencyError("the distilled router needs: pip install 'handoff[router]'") from error
-        folder = find_run(model)
+        folder = find_run(run)
         self.settings = read_settings(model_folder(folder) / ROUTER_FILE)
         self.precision = precision or self.settings.precision
         options = SessionOptions()
@@ -164,6 +160,6 @@ def read_settings(path: Path) -> RouterSettings:
         raise InputError(f"not a router's settings: {' '.join(str(error).split())}", file=path) from error
 
 
-def load_router(model: str | Path, precision: Precision | None = None) -> DistilledRouter:
+def load_router(run: str | Path, precision: Precision | None = None) -> DistilledRouter:
     """The router of a run, an export, or `hf:ORG/NAME@COMMIT`. Raises what `DistilledRouter` raises."""
-    return DistilledRouter(model, precision)
+    return DistilledRouter(run, precision)
