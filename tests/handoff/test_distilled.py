@@ -1,0 +1,144 @@
+"""The distilled router at run time, on a small classifier with random weights: what it decides does not matter here."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handoff import load_router
+from handoff.delegation import Delegation, Tool, Toolset
+from handoff.errors import ConfigError, InputError, MissingDependencyError
+from handoff.graph import Graph
+from handoff.routing import make_router
+from handoff.routing.distilled import DistilledRouter, RouterSettings, describe
+from training.onnx_export import export_onnx
+from training.router import Architecture, RouterConfig, make_model
+from training.router_artefact import torch_logits, write_settings
+
+NO_PLAN = Graph((), ())
+ORDER = {"properties": {"order_id": {"type": "string"}}}
+TOOLS = Toolset([Tool("get_order", "", ORDER), Tool("cancel_order", "", ORDER), Tool("calculate")])
+TASKS = [
+    f"{start} the {thing} {number}, {end}"
+    for number in range(5)
+    for start in ("Cancel", "Find", "Count")
+    for thing in ("order", "total of every parcel")
+    for end in ("then tell me.", "unless it has left the warehouse, in which case write a short letter to the shop.")
+]
+
+
+def delegation(task: str, tools: Toolset = TOOLS) -> Delegation:
+    return Delegation("x", task, tools, NO_PLAN)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
+    """A run folder, and the tokenizer and classifier that it holds."""
+    folder = tmp_path_factory.mktemp("router")
+    sizes = Architecture(vocabulary=300, hidden=16, feed_forward=32, layers=2, heads=2, max_tokens=48)
+    config = RouterConfig(run=folder, architecture=sizes)
+    tokenizer, model = make_model(config, [describe(delegation(task)) for task in TASKS])
+    tokenizer.save_pretrained(folder / "model")
+    model.save_pretrained(folder / "model")
+    write_settings(folder, RouterSettings(threshold=0.5, temperature=0.5, max_tokens=sizes.max_tokens))
+    export_onnx(model, folder)
+    return folder, tokenizer, model
+
+
+@pytest.fixture(scope="module")
+def router(trained: tuple[Path, Any, Any]) -> DistilledRouter:
+    return load_router(trained[0])
+
+
+def test_the_text_names_each_action_once() -> None:
+    assert describe(delegation("Cancel my order")) == "+cancel (order), get (order), calculate: Cancel my order"
+    assert describe(delegation("Hello")) == "get (id), cancel (id), calculate: Hello"
+    assert describe(delegation("Hello", Toolset())) == "no tools: Hello"
+
+
+def test_torch_onnx_and_reloaded_agree(trained: tuple[Path, Any, Any], router: DistilledRouter) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder, tokenizer, model = trained
+    texts = [describe(delegation(task)) for task in TASKS]
+    again = AutoModelForSequenceClassification.from_pretrained(folder / "model", use_safetensors=True)
+    assert again.config.id2label == {0: "nl", 1: "graph"}
+    expected = torch_logits(model, tokenizer, texts, 48)
+    reloaded = torch_logits(again, AutoTokenizer.from_pretrained(folder / "model"), texts, 48)
+    for one, two, text in zip(expected, reloaded, texts, strict=True):
+        assert router.logits(text)[:2] == pytest.approx(one, abs=1e-4)
+        assert two == pytest.approx(one, abs=1e-4)
+    assert len({round(row[0], 5) for row in expected}) > 10  # different texts, different logits
+
+
+def test_padding_and_a_batch_change_nothing(trained: tuple[Path, Any, Any]) -> None:
+    import torch
+
+    _, tokenizer, model = trained
+    texts = [describe(delegation(task)) for task in TASKS]
+    batch = tokenizer(texts, truncation=True, max_length=48, padding=True, return_tensors="pt")
+    assert (batch["attention_mask"] == 0).any()
+    with torch.inference_mode():
+        together = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
+    assert torch.allclose(together, torch.tensor(torch_logits(model, tokenizer, texts, 48)), atol=1e-4)
+
+
+def test_many_threads_decide_as_one(router: DistilledRouter) -> None:
+    delegations = [delegation(task) for task in TASKS] * 5
+    alone = [(d.format, d.score, d.reason) for d in map(router.route, delegations)]
+    with ThreadPoolExecutor(16) as pool:
+        together = [(d.format, d.score, d.reason) for d in pool.map(router.route, delegations)]
+    assert len(alone) == 300
+    assert together == alone
+
+
+def test_a_long_task_is_cut_and_the_reason_says_so(router: DistilledRouter) -> None:
+    assert "Only the first 48 tokens" in router.route(delegation("Cancel the order, " * 50)).reason
+    assert "Only" not in router.route(delegation("Cancel")).reason
+
+
+def test_it_is_made_by_name(trained: tuple[Path, Any, Any], router: DistilledRouter) -> None:
+    made = make_router("distilled", run=trained[0], precision="int8")
+    assert made.route(delegation(TASKS[0])).score == pytest.approx(router.route(delegation(TASKS[0])).score, abs=0.1)
+    with pytest.raises(ConfigError, match="fp16"):
+        make_router("distilled", run=trained[0], precision="fp16")
+
+
+def test_no_torch_at_run_time(trained: tuple[Path, Any, Any]) -> None:
+    code = (
+        "import sys; from handoff import load_router; load_router(sys.argv[1])\n"
+        "bad = {'torch', 'transformers', 'datasets'} & set(sys.modules); sys.exit(str(bad) if bad else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(trained[0])], check=True, timeout=60)
+
+
+def test_without_onnxruntime(trained: tuple[Path, Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingDependencyError, match=r"handoff\[router\]"):
+        load_router(trained[0])
+
+
+@pytest.mark.parametrize("file", ["onnx/model.onnx", "model/tokenizer.json", "model/router.json"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_a_damaged_folder(trained: tuple[Path, Any, Any], tmp_path: Path, file: str, damage: str) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(trained[0], folder)
+    if damage == "gone":
+        (folder / file).unlink()
+    else:
+        (folder / file).write_bytes((folder / file).read_bytes()[:40])
+    with pytest.raises(InputError):
+        load_router(folder)
+
+
+def test_no_run_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no trained model"):
+        load_router(tmp_path / "nothing")
+    with pytest.raises(InputError, match="full commit"):
+        load_router("hf:someone/router@main")
