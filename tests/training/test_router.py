@@ -1,0 +1,165 @@
+"""Training the distilled router: splits, targets, and a run that is stopped and goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.delegations import RoutingTask
+from handoff import load_router
+from handoff.delegation import Delegation, Toolset
+from handoff.errors import InputError
+from handoff.graph import Graph
+from training import router
+from training.router import RouterConfig
+from training.router_data import (
+    check_disjoint,
+    read_decisions,
+    read_outcomes,
+    recombine,
+    split_tasks,
+    to_examples,
+)
+
+
+def task(text: str, domain: str = "shop", group: str = "") -> RoutingTask:
+    return RoutingTask(domain, group or text, Delegation(text, text, Toolset(), Graph((), ())))
+
+
+TASKS = [
+    task(f"{start} parcel {number} {end}", "shop" if number % 8 else "bank", f"{number}")
+    for number in range(80)
+    for start, end in (("How many items has", "?"), ("Write a letter about", "if it is late."))
+]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6), st.sampled_from(["a", "b", "c"])), max_size=60), st.integers(0, 3)
+)
+def test_splits_share_no_text_and_no_group(rows: list[tuple[int, int, str]], seed: int) -> None:
+    tasks = [task(f"Task {text}!", domain, str(group)) for text, group, domain in rows]
+    splits = split_tasks(tasks, ["c"], seed)
+    check_disjoint({name: [one.delegation.task for one in part] for name, part in splits.items()})
+    homes: dict[tuple[str, str], str] = {}
+    for name, part in splits.items():
+        for one in part:
+            assert homes.setdefault((one.domain, one.group), name) == name
+            assert (one.domain == "c") == (name == "domain:c")
+    assert sum(map(len, splits.values())) == len({text for text, _, _ in rows})
+    assert splits == split_tasks(tasks, ["c"], seed)
+
+
+def test_another_seed_splits_otherwise() -> None:
+    assert split_tasks(TASKS, ["bank"], 0) != split_tasks(TASKS, ["bank"], 1)
+
+
+def test_a_text_in_two_splits_is_refused() -> None:
+    with pytest.raises(InputError, match="two splits"):
+        check_disjoint({"train": ["Cancel it."], "test": ["cancel it"]})
+
+
+def write_trials(folder: Path, rows: list[tuple[str, str, float, int, str | None]]) -> Path:
+    folder.mkdir()
+    trials = [
+        {"protocol": p, "seed": 0, "task": t, "reward": reward, "tokens": {"read": tokens}, "failure": failure}
+        for t, p, reward, tokens, failure in rows
+    ]
+    (folder / "trials.jsonl").write_bytes(b"\n".join(map(orjson.dumps, trials)))
+    return folder
+
+
+@pytest.mark.parametrize(("ties", "cheaper"), [("tokens", 1.0), ("half", 0.5)])
+def test_outcomes_ties_and_abstention(tmp_path: Path, ties: Any, cheaper: float) -> None:
+    run = write_trials(
+        tmp_path / "run",
+        [
+            *[("graph wins", "compact", 1.0, 9, None), ("graph wins", "nl", 0.0, 9, None)],
+            *[("prose wins", "compact", 0.0, 9, None), ("prose wins", "nl", 1.0, 9, None)],
+            *[("tie", "compact", 1.0, 5, None), ("tie", "nl", 1.0, 9, None)],
+            *[("both failed", "compact", 0.0, 5, None), ("both failed", "nl", 0.0, 9, None)],
+            *[("broken", "compact", 0.0, 5, "environment_error"), ("broken", "nl", 1.0, 9, None)],
+            ("alone", "nl", 1.0, 9, None),
+        ],
+    )
+    found, seen = read_outcomes([run], "compact", "nl", ties)
+    assert found == {"graph wins": 1.0, "prose wins": 0.0, "tie": cheaper}
+    assert sum(count for name, count in seen.items() if name.startswith("abstained")) == 3
+    with pytest.raises(InputError, match="no task has an outcome"):
+        read_outcomes([run], "delta", "nl", ties)
+
+
+def test_targets_of_a_teacher_of_outcomes_and_of_both(tmp_path: Path) -> None:
+    file = tmp_path / "decisions.jsonl"
+    rows = [{"task": "A", "format": "graph"}, {"task": "B", "format": "nl"}, {"task": "C", "format": None}]
+    file.write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    teacher = read_decisions(file)
+    tasks = [task(name) for name in "ABCD"]
+
+    def targets(teacher: Any, outcomes: dict[str, float], weight: float = 0.25) -> dict[str, float]:
+        return {found.delegation.task: found.target for found in to_examples(tasks, teacher, outcomes, weight)}
+
+    assert targets(teacher, {}) == {"A": 1, "B": 0}  # C: the teacher abstained; D: it was not asked
+    assert targets(None, {"a": 0.5, "d": 1.0}) == {"A": 0.5, "D": 1}
+    assert targets(teacher, {"a": 0.0, "c": 1.0}) == {"A": 0.75, "B": 0, "C": 1}
+    file.write_bytes(b'{"task": "A", "format": "maybe"}')
+    with pytest.raises(InputError, match="not a decision"):
+        read_decisions(file)
+
+
+def test_recombined_tasks_hold_sentences_of_the_tasks_given() -> None:
+    made = recombine(TASKS, 50, 0)
+    assert made == recombine(TASKS, 50, 0) and len(made) == 50
+    known = {one.delegation.task for one in TASKS}
+    assert all(any(text in one.delegation.task for text in known) for one in made)
+
+
+class StopError(RuntimeError):
+    pass
+
+
+def config(folder: Path, **changes: Any) -> RouterConfig:
+    sizes = {"vocabulary": 200, "hidden": 16, "feed_forward": 16, "layers": 1, "heads": 2, "max_tokens": 32, "dropout": 0.1}
+    values = {
+        "run": folder,
+        "corpus": folder.parent / "public",
+        "held_out": ("bank",),
+        "steps": 20,
+        "eval_steps": 5,
+        "batch_size": 8,
+    }
+    return RouterConfig.model_validate({**values, "learning_rate": 1e-2, "architecture": sizes, **changes})
+
+
+def test_a_stopped_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import Trainer
+
+    monkeypatch.setattr(router, "routing_tasks", lambda sources, corpus: (TASKS, Counter()))
+    (tmp_path / "public").mkdir()
+    assert router.run(config(tmp_path / "whole")) == 0
+    step = Trainer.training_step
+
+    def broken(self: Any, *arguments: Any, **options: Any) -> Any:
+        if self.state.global_step == 12:
+            raise StopError
+        return step(self, *arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "training_step", broken)
+        with pytest.raises(StopError):
+            router.run(config(tmp_path / "again"))
+    assert router.run(config(tmp_path / "again")) == 0
+    weights = [(tmp_path / name / "model" / "model.safetensors").read_bytes() for name in ("whole", "again")]
+    assert weights[0] == weights[1]
+    metrics = orjson.loads((tmp_path / "again" / "metrics.json").read_bytes())
+    assert metrics["agreement"] > 0.9  # two kinds of task, told apart by a word
+    assert metrics["tasks_bank"] == 20
+    assert max(metrics["onnx_difference"], metrics["reloaded_difference"]) <= 1e-4
+    settings = load_router(tmp_path / "again").settings
+    hashes = {part["sha256"] for part in settings.achieved["splits"].values()}
+    assert len(hashes) == 6 and settings.threshold >= 0.5
