@@ -29,13 +29,15 @@ class Model(NamedTuple):
     stage: str
     config: Path
     metrics: tuple[str, ...]
+    start: str | None = None
+    """The model that it begins with, trained first on the same plans."""
 
 
 MODELS = {
     "t5": Model("train t5", Path("configs/t5/tiny.yaml"), ("hints_a_plan", "alone_node_f1", "alone_argument_value_f1")),
     "t5-text": Model("train t5", Path("configs/t5/tiny-text.yaml"), ("hints_a_plan", "hinted_node_f1", "alone_node_f1")),
     "sft": Model("train sft", Path("configs/sft/tiny.yaml"), ("whole", "validity", "fidelity_part")),
-    "grpo": Model("train grpo", Path("configs/grpo/tiny.yaml"), ("whole", "validity", "fidelity_part")),
+    "grpo": Model("train grpo", Path("configs/grpo/tiny.yaml"), ("whole", "validity", "fidelity_part"), "sft"),
 }
 
 
@@ -51,11 +53,14 @@ def train(model: str, size: int, seed: int, arguments: argparse.Namespace) -> Po
     """Train one run, or take the one that is there. Raises HandoffError."""
     spec = MODELS[model]
     module = load_stage(spec.stage)
-    run = arguments.runs / f"scaling-{model}-{size}-{seed}"
+    run = run_of(model, size, seed, arguments)
     overrides: dict[str, object] = {"run": str(run), "train_plans": size, "seed": seed}
+    if spec.start is not None:
+        train(spec.start, size, seed, arguments)
+        overrides["init"] = str(run_of(spec.start, size, seed, arguments))
     if arguments.corpus is not None:
         overrides["corpus"] = str(arguments.corpus)
-    if arguments.steps is not None:
+    if arguments.steps is not None and spec.start is None:
         overrides |= {"steps": arguments.steps, "eval_steps": min(arguments.steps, 200)}
     say(f"{model}: {size} plans, seed {seed}")
     config = load_config(module.CONFIG, spec.config, overrides)
@@ -70,6 +75,11 @@ def train(model: str, size: int, seed: int, arguments: argparse.Namespace) -> Po
     if missing:
         raise ConfigError("the run did not write this metric", file=run, found=missing, allowed=sorted(metrics))
     return Point(size, seed, {key: float(metrics[key]) for key in spec.metrics})
+
+
+def run_of(model: str, size: int, seed: int, arguments: argparse.Namespace) -> Path:
+    """The folder of a run."""
+    return Path(arguments.runs) / f"scaling-{model}-{size}-{seed}"
 
 
 def training_plans(corpus: Path) -> int:
@@ -105,7 +115,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", nargs="+", choices=MODELS, default=["t5"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[200, 400, 800, 1500])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--steps", type=int, help="the same for every size; those of the configuration where none is given")
+    parser.add_argument(
+        "--steps", type=int, help="the same for every size, but for GRPO; those of the configuration where none is given"
+    )
     parser.add_argument("--corpus", type=Path, help="a larger one, where `handoff synth` has sampled more")
     parser.add_argument("--runs", type=Path, default=Path("checkpoints"))
     parser.add_argument("--out", type=Path, default=Path("docs/scaling.svg"))

@@ -190,7 +190,7 @@ def test_a_commit_that_is_not_seen_at_once_is_waited_for(
 ) -> None:
     hub.before_commit = lambda: hub.fail("GET", "/tree/", 404)
     assert push(trained, tmp_path) == 0
-    assert waits == [1.0]
+    assert waits.count(1.0) == 1  # other threads may sleep, too
 
 
 def test_a_server_that_stays_broken_half_way(hub: HubServer, waits: list[float], trained: Path, tmp_path: Path) -> None:
