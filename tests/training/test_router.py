@@ -35,7 +35,10 @@ def task(text: str, domain: str = "shop", group: str = "") -> RoutingTask:
 TASKS = [
     task(f"{start} parcel {number} {end}", "shop" if number % 8 else "bank", f"{number}")
     for number in range(80)
-    for start, end in (("How many items has", "?"), ("Write a letter about", "if it is late."))
+    for start, end in (
+        ("How many items has", "in it, and when was it sent ?"),
+        ("Write a letter about", "if it is late, or it is lost ."),
+    )
 ]
 
 
