@@ -11,7 +11,7 @@ import math
 import re
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 from pydantic import Field, ValidationError
@@ -22,6 +22,9 @@ from handoff.errors import ConfigError, InputError, MissingDependencyError
 from handoff.mentions import stem
 from handoff.models.locate import find_run, model_folder
 from handoff.routing.base import Decision, Router
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
 
 Precision = Literal["fp32", "int8"]
 FILES: dict[Precision, str] = {"fp32": "model.onnx", "int8": "model_int8.onnx"}
@@ -121,11 +124,15 @@ class DistilledRouter(Router):
         self._tokenizer.enable_truncation(self.settings.max_tokens)
         self._inputs = [node.name for node in self._session.get_inputs()]
 
+    def encode(self, text: str) -> Encoding:
+        """The tokens of a text, cut at `max_tokens`."""
+        return self._tokenizer.encode(text)
+
     def logits(self, text: str) -> tuple[float, float, bool]:
         """The logits of `nl` and `graph` for a text of `describe`, and whether it was too long to be read whole."""
         import numpy as np
 
-        encoded = self._tokenizer.encode(text)
+        encoded = self.encode(text)
         ids = np.array([encoded.ids], dtype=np.int64)
         feeds = {name: np.ones_like(ids) if name == "attention_mask" else np.zeros_like(ids) for name in self._inputs}
         feeds["input_ids"] = ids
