@@ -92,7 +92,6 @@ def test_a_process_killed_at_a_random_step_resumes_to_the_same_end(corpus: Path,
 
 KILLED = """
 import os, signal, sys, orjson
-from toy_corpus import SCHEMAS, CrashError, crash, outcome, plan, stop_at, write_corpus
 from training import t5
 from transformers import TrainerCallback
 
