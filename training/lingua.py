@@ -11,16 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import orjson
 from pydantic import Field
 
+from data.corpus import read_corpus
 from data.labels.keep import KeepLabeller, keyword_labels
 from handoff.config import Config
 from handoff.console import say, table, track
 from handoff.delegation import Toolset
 from handoff.errors import ConfigError, InputError
 from handoff.files import read_jsonl, sha256_json, write_jsonl
-from handoff.graph import Graph
 from handoff.pieces import split_pieces
 from handoff.plan import Plan
 from handoff.protocols.tfidf import fit
@@ -137,16 +136,8 @@ def run(config: LinguaConfig) -> int:
 
 
 def _rows(corpus: Path) -> dict[str, list[Row]]:
-    from datasets import load_from_disk
-
-    toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((corpus / "tools.json").read_bytes()).items()}
-    dataset = load_from_disk(str(corpus))
     return {
-        split: [
-            Row(row["prose"], Plan.from_graph(Graph.loads(row["graph"]))[0], toolsets[row["domain"]], row["source"])
-            for row in dataset[split]
-        ]
-        for split in dataset
+        split: [Row(row.prose, row.plan, row.tools, row.source) for row in part] for split, part in read_corpus(corpus).items()
     }
 
 

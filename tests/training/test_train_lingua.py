@@ -57,7 +57,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("data") / "corpus"
     rows = [
-        {"prose": Prose().encode(delegation(n), 0), "graph": delegation(n).plan.dumps(), "domain": "shop", "source": "gold"}
+        {
+            **{"task_id": str(n), "task": "", "prose": Prose().encode(delegation(n), 0), "graph": delegation(n).plan.dumps()},
+            **{"domain": "shop", "source": "gold"},
+        }
         for n in range(36)
     ]
     parts = {"train": rows[:24], "validation": rows[24:30], "test": rows[30:]}
