@@ -14,8 +14,10 @@ Job = tuple[str, str, str, int]
 """benchmark, task id, protocol, seed: a trial's key."""
 
 
-def run_trials(jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callable[[Trial], None], logs: Path) -> None:
-    """Run every job through inspect-ai and hand each finished trial to `done`.
+def run_trials(
+    jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callable[[Trial], None], logs: Path, at_once: int = 1
+) -> None:
+    """Run every job through inspect-ai and hand each finished trial to `done`; `at_once` trials are waited for, in threads.
 
     A trial records its own failures; an exception that is none of those stops the run as HandoffError, after the trials
     that were finished have been handed over.
@@ -30,7 +32,7 @@ def run_trials(jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callabl
         for job in jobs
         for _, task, protocol, seed in [job]
     ]
-    task = Task(name="handoff", dataset=MemoryDataset(samples), solver=_solver(trial, done), scorer=_scorer())
+    task = Task(name="handoff", dataset=MemoryDataset(samples), solver=_solver(trial, done, at_once), scorer=_scorer())
     logs_made = inspect_eval(
         task,
         model="none/none",
@@ -41,7 +43,7 @@ def run_trials(jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callabl
         log_buffer=200,
         fail_on_error=False,
         score_display=False,
-        max_samples=1,
+        max_samples=at_once,
     )
     if not logs_made or logs_made[0].status == "cancelled":
         raise KeyboardInterrupt  # inspect-ai keeps Ctrl-C to itself
@@ -64,7 +66,8 @@ def _keep_to(logs: Path) -> None:
     os.environ.setdefault("INSPECT_TELEMETRY", "")
 
 
-def _solver(trial: Callable[[Job], Trial], done: Callable[[Trial], None]) -> Any:
+def _solver(trial: Callable[[Job], Trial], done: Callable[[Trial], None], at_once: int) -> Any:
+    from anyio.to_thread import run_sync
     from inspect_ai.model import ModelOutput
     from inspect_ai.solver import Generate, TaskState, solver
 
@@ -72,7 +75,8 @@ def _solver(trial: Callable[[Job], Trial], done: Callable[[Trial], None]) -> Any
     def make() -> Any:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
             benchmark, task, protocol, seed = state.metadata["job"]
-            result = trial((benchmark, task, protocol, seed))
+            job = (benchmark, task, protocol, seed)
+            result = await run_sync(trial, job) if at_once > 1 else trial(job)
             done(result)
             state.metadata |= {"reward": result.reward, "failure": result.failure, "detail": result.detail}
             state.output = ModelOutput.from_content("none", result.handoff)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,8 +17,9 @@ from eval.executors.scripted import ScriptedExecutor
 from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
+from eval.workers import TrialOf, Workers
 from handoff.config import Config
-from handoff.console import say, table, track
+from handoff.console import say, set_quiet, table, track
 from handoff.files import atomic_write, write_text
 from handoff.protocols import PROTOCOLS, Protocol, load_protocol
 from handoff.schema import STEP_TYPES
@@ -24,6 +27,8 @@ from training.manifest import claim, complete, versions
 
 JOURNAL = "trials.part.jsonl"
 DEFAULT_ORACLE = ("nl", "ngh")
+AHEAD = 4
+"""Trials a worker that are waited for at once, so that none is idle."""
 
 
 class ProtocolSpec(Config):
@@ -64,6 +69,8 @@ class SuiteConfig(Config):
     bootstrap_seed: int = 0
     published: bool = True
     """Show the published figures beside ours."""
+    workers: int = Field(1, ge=1, le=64)
+    """Processes, each with every model. The result does not depend on it."""
 
     @model_validator(mode="after")
     def _names(self) -> SuiteConfig:
@@ -103,9 +110,8 @@ CONFIG = SuiteConfig
 
 def run(config: SuiteConfig) -> int:
     """Run what is not done yet, then write `trials.jsonl` and `suite.json`."""
-    benchmarks = {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
-    protocols = {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
-    claim(config.run, "eval", config, [config.graphs])
+    benchmarks, protocols = load(config)
+    claim(config.run, "eval", config, [config.graphs], free=("workers",))
     jobs = [
         (benchmark.name, task, spec.name, seed)
         for benchmark in benchmarks.values()
@@ -120,7 +126,8 @@ def run(config: SuiteConfig) -> int:
         say(f"{len(finished)} of {len(jobs)} trials were done before; {len(left)} are left")
     if left:
         with journal.open("ab") as stream:
-            finished |= {t.key: t for t in _run(left, benchmarks, protocols, stream, config.run / "inspect")}
+            make = partial(trial_of, benchmarks, protocols) if config.workers == 1 else partial(_loaded, config)
+            finished |= {t.key: t for t in _run(left, make, config.workers, stream, config.run / "inspect")}
     write_trials(config.run / TRIALS_FILE, (finished[job] for job in jobs))
     info = suite_info(config, protocols, benchmarks)
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
@@ -128,6 +135,12 @@ def run(config: SuiteConfig) -> int:
     journal.unlink(missing_ok=True)
     _summary([finished[job] for job in jobs], config)
     return 0
+
+
+def load(config: SuiteConfig) -> tuple[dict[str, Benchmark], dict[str, Protocol]]:
+    """The benchmarks and protocols of a suite, by name."""
+    benchmarks = {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
+    return benchmarks, {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
 
 
 def _finished(folder: Path) -> list[Trial]:
@@ -145,16 +158,26 @@ def _finished(folder: Path) -> list[Trial]:
     return list(read_trials(journal))
 
 
-def _run(
-    jobs: list[Job], benchmarks: dict[str, Benchmark], protocols: dict[str, Protocol], journal: IO[bytes], logs: Path
-) -> list[Trial]:
+def trial_of(benchmarks: Mapping[str, Benchmark], protocols: Mapping[str, Protocol]) -> TrialOf:
+    """What makes a trial, with the environments of these benchmarks."""
     executors = {name: ScriptedExecutor(name, benchmark.environment) for name, benchmark in benchmarks.items()}
-    results: list[Trial] = []
-    bar = iter(track(range(len(jobs)), "trials", len(jobs)))
 
     def trial(job: Job) -> Trial:
         benchmark, task, protocol, seed = job
         return executors[benchmark].trial(benchmarks[benchmark].delegations[task], protocols[protocol], protocol, seed)
+
+    return trial
+
+
+def _loaded(config: SuiteConfig) -> TrialOf:
+    """For a worker process."""
+    set_quiet(True)
+    return trial_of(*load(config))
+
+
+def _run(jobs: list[Job], make: Callable[[], TrialOf], workers: int, journal: IO[bytes], logs: Path) -> list[Trial]:
+    results: list[Trial] = []
+    bar = iter(track(range(len(jobs)), "trials", len(jobs)))
 
     def done(result: Trial) -> None:
         journal.write(orjson.dumps(result.model_dump(mode="json")) + b"\n")
@@ -162,7 +185,11 @@ def _run(
         results.append(result)
         next(bar, None)
 
-    run_trials(jobs, trial, done, logs)
+    if workers == 1:
+        run_trials(jobs, make(), done, logs)
+    else:
+        with Workers(workers, make) as crew:
+            run_trials(crew.in_turn(jobs), crew.trial, done, logs, AHEAD * workers)
     next(bar, None)
     return results
 

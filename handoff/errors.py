@@ -59,6 +59,10 @@ class CodecError(InputError):
     """Text that a codec or a protocol cannot read back."""
 
 
+class UnfaithfulError(CodecError):
+    """A model wrote an identifier that its source does not hold."""
+
+
 class MissingDependencyError(HandoffError):
     """An optional package or data set is not there; the message says how to get it."""
 

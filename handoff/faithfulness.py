@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from handoff.delegation import Delegation
+from handoff.errors import UnfaithfulError
 from handoff.identifiers import exactly, find_identifiers
 
 _MADE_BY_FORMATS = re.compile(r"\d{1,2}|[aceptq]\d{1,4}")
@@ -24,3 +26,15 @@ def unfaithful(text: str, sources: Iterable[str]) -> list[str]:
     unknown = [i for i in found if i not in known and not _MADE_BY_FORMATS.fullmatch(i)]
     # an identifier may have been read as one with its neighbours there, as HAT001 in HAT001-HAT002
     return [i for i in unknown if not any(exactly(i).search(source) for source in texts)]
+
+
+def sources_of(delegation: Delegation) -> list[str]:
+    """What a handoff may take an identifier from: the delegation, and the words that both sides know."""
+    return [delegation.task, delegation.plan.dumps(), delegation.prose or "", *delegation.tools.words]
+
+
+def check_faithful(text: str, sources: Iterable[str]) -> None:
+    """Raises UnfaithfulError with what is invented. For protocols that decode with a model."""
+    invented = unfaithful(text, sources)
+    if invented:
+        raise UnfaithfulError("a model wrote what its source does not hold", found=", ".join(invented[:5]))

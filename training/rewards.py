@@ -20,11 +20,11 @@ from math import prod
 from typing import Any, Literal, Protocol
 
 from handoff.delegation import Toolset
-from handoff.errors import CodecError, GraphError, HandoffError
+from handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
 from handoff.execution import Execution, Result, execute
 from handoff.graph import Graph
 from handoff.graph_metrics import compare
-from handoff.models.dictation import UnfaithfulError, Written, read_written
+from handoff.models.dictation import Written, read_written
 from handoff.placeholders import Lifted
 from handoff.plan import Plan
 from handoff.scalar import dumps

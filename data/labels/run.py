@@ -7,12 +7,9 @@ other input begins anew. Only when all is there are the output and the rejected 
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from pathlib import Path
@@ -23,6 +20,7 @@ from pydantic import Field
 
 from data.labelled import LabelledGraph, WordsOf
 from data.labels.record import Rejected, label_line
+from data.workers import cores, process_pool
 from handoff.config import Config
 from handoff.console import say, table, track, warn
 from handoff.errors import ConfigError, HandoffError, InputError, OutputError
@@ -136,14 +134,13 @@ def _complete_lines(stream: Any) -> int:
 
 def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator[bytes]:
     """The progress lines of each chunk, in order."""
-    workers = config.workers or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    workers = config.workers or cores()
     first = list(islice(chunks, 2))
     chunks = chain(first, chunks)
     if workers == 1 or len(first) < 2:  # starting a process costs more than one chunk
         yield from (label_chunk(chunk, config.words, config.drop_errors) for chunk in chunks)
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_ignore_interrupts) as pool:
+    with process_pool(workers) as pool:
         waiting: deque[Future[bytes]] = deque()
         try:
             for chunk in chunks:
@@ -156,11 +153,6 @@ def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator
             raise HandoffError("a worker was killed (out of memory?); run the command again to go on") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the parent decides what it means."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def label_chunk(lines: Iterable[Line], words: WordsOf, drop_errors: bool) -> bytes:

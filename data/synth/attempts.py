@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import random
-import signal
 from collections import deque
 from collections.abc import Generator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from itertools import count
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from data.synth.airline import AirlineSampler
 from data.synth.base import DiscardedError, Recorder, Sampler, Story
 from data.synth.retail import RetailSampler
 from data.trajectory import Message, Outcome, TaskInfo, Trajectory
+from data.workers import process_pool
 from handoff.files import sha256_json
 
 SAMPLERS: dict[str, type[RetailSampler] | type[AirlineSampler]] = {"tau2-retail": RetailSampler, "tau2-airline": AirlineSampler}
@@ -93,7 +93,7 @@ def attempts(env_name: str, seed: int, workers: int) -> Generator[Attempt, None,
     if workers == 1:
         yield from (attempt(env_name, seed, number) for number in count())
         return
-    with ProcessPoolExecutor(workers, initializer=_ignore_interrupts) as pool:
+    with process_pool(workers, "fork") as pool:
         starts = count(0, CHUNK)
         waiting: deque[Future[list[Attempt]]] = deque()
         try:
@@ -103,8 +103,3 @@ def attempts(env_name: str, seed: int, workers: int) -> Generator[Attempt, None,
                 yield from waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C is for the parent, which then stops its processes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -13,10 +13,10 @@ from eval.failures import Findings, explain
 from eval.trial import FactRecall, FailureKind, Route, StepRecord, Tokens, Trial
 from handoff.codec import load_codec
 from handoff.delegation import Delegation
-from handoff.errors import CodecError, GraphError, HandoffError
+from handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
 from handoff.execution import Execution, execute
 from handoff.facts import recall
-from handoff.faithfulness import unfaithful
+from handoff.faithfulness import sources_of, unfaithful
 from handoff.graph_metrics import compare
 from handoff.plan import Plan
 from handoff.protocols import Protocol, Reading, Routing
@@ -47,6 +47,8 @@ class ScriptedExecutor:
         try:
             record.decision = protocol.decide(delegation) if isinstance(protocol, Routing) else None
             record.handoff = protocol.encode(delegation, seed)
+        except UnfaithfulError as error:
+            return record.failed("unfaithful", f"encode: {error}")
         except HandoffError as error:
             return record.failed("protocol_error", f"encode: {error}")
         key = (delegation.id, label, record.handoff)
@@ -64,6 +66,8 @@ class ScriptedExecutor:
         record.tokens = Tokens(wire=wire, read=wire, instructions=count_tokens(instructions), overhead=overhead)
         try:
             reading = protocol.decode(record.handoff, delegation.tools)
+        except UnfaithfulError as error:
+            return record.failed("unfaithful", str(error))
         except CodecError as error:
             return record.failed("unreadable_handoff", str(error))
         except GraphError as error:
@@ -71,7 +75,7 @@ class ScriptedExecutor:
         except HandoffError as error:
             return record.failed("protocol_error", f"decode: {error}")
         record.read(reading)
-        invented = unfaithful(reading.text, record.sources()) if reading.graph is not None else []
+        invented = unfaithful(reading.text, sources_of(delegation)) if reading.graph is not None else []
         if invented:
             return record.failed("unfaithful", f"not in the delegation: {', '.join(invented[:5])}")
         return self._carry_out(record, reading)
@@ -117,12 +121,6 @@ class _Record:
         self.report: tuple[str, ...] = ()
         self.graph: dict[str, float] = {}
         self.facts: FactRecall | None = None
-
-    def sources(self) -> list[str]:
-        """What a handoff may take an identifier from: the delegation, and the tools that both sides know."""
-        tools = self.delegation.tools
-        own = [self.delegation.task, self.plan, self.delegation.plan.dumps(), self.delegation.prose or ""]
-        return [*own, *tools, *tools.short_names.values()]
 
     def read(self, reading: Reading) -> None:
         if reading.text != self.handoff:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, GraphError
+from handoff.errors import CodecError, GraphError, UnfaithfulError
 from handoff.graph import validate
 from handoff.placeholders import Lifted, foreign, hide, lift, restore
 from handoff.plan import Plan
@@ -98,10 +98,6 @@ def _read(lines: list[str], source: Lifted, tools: Toolset) -> Plan:
     plan = restore(hidden, source.values)
     validate(plan.to_graph())
     return plan
-
-
-class UnfaithfulError(CodecError):
-    """A model wrote an identifier that its source does not hold."""
 
 
 def _plain(lines: list[str]) -> list[str]:

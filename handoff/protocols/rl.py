@@ -16,8 +16,8 @@ import orjson
 from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
-from handoff.faithfulness import unfaithful
-from handoff.models.dictation import UnfaithfulError, read_written, source_of
+from handoff.faithfulness import check_faithful, sources_of
+from handoff.models.dictation import read_written, source_of
 from handoff.models.locate import find_run, model_folder
 from handoff.models.writer import GraphWriter
 from handoff.placeholders import Lifted
@@ -64,10 +64,7 @@ class Rl:
             self._written[source.text] = self.writer.write([source.text])[0]
         written = read_written(self._written[source.text], source, delegation.tools)
         text = self.compact.encode(written.plan.to_graph(), delegation.tools)
-        allowed = [delegation.task, delegation.plan.dumps(), delegation.prose or "", *delegation.tools.words]
-        invented = unfaithful(text, allowed)
-        if invented:
-            raise UnfaithfulError("the model wrote what the delegation does not hold", found=", ".join(invented[:5]))
+        check_faithful(text, sources_of(delegation))
         return REPAIR_MARK + text if written.repaired else text
 
     def decode(self, text: str, tools: Toolset) -> Reading:

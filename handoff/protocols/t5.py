@@ -20,6 +20,7 @@ import orjson
 
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
+from handoff.faithfulness import check_faithful, sources_of
 from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder
 from handoff.models.hints import check_sum, read_hints, write_hints
 from handoff.models.locate import find_run, model_folder
@@ -62,15 +63,19 @@ class T5:
         if sent is None or len(sent.tokens) > MAX_TOKENS[self.autoencoder.supervision] or len(sent.values) > MAX_VALUES:
             return whole
         hints, written = self.autoencoder.hints(sent, delegation.tools, self.most)
-        text = f"{write_hints(hints, written)}\n{write_values(sent.values)}"
-        return whole if self.most is None and not self._arrives(text, delegation, plain) else text
+        values = write_values(sent.values)
+        arrives = self._arrives(written, values, delegation, plain)
+        return f"{write_hints(hints, written)}\n{values}" if arrives or self.most is not None else whole
 
-    def _arrives(self, text: str, delegation: Delegation, plain: str) -> bool:
-        """The sender reads its own message before it sends it."""
+    def _arrives(self, written: list[int], values: str, delegation: Delegation, plain: str) -> bool:
+        """The sender reads what the receiver's model will write. Raises UnfaithfulError where that says what the delegation does
+        not: the model cannot write a value of its own, but left alone it can name a result's field that the plan does not use."""
         try:
-            return self.content.is_same(self.decode(text, delegation.tools), delegation, plain)
+            reading = self.content.read(written, read_values(values), delegation.tools)
         except (CodecError, GraphError):
             return False
+        check_faithful(reading.text, sources_of(delegation))
+        return self.content.is_same(reading, delegation, plain)
 
     def decode(self, text: str, tools: Toolset) -> Reading:
         """Raises CodecError (not such a text, another model) or GraphError (the model wrote no valid graph)."""

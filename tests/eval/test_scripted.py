@@ -10,7 +10,7 @@ from toy_benchmark import PLAN, ToyEnvironment, delegation
 from eval.executors.scripted import ScriptedExecutor
 from eval.trial import Trial
 from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, HandoffError
+from handoff.errors import CodecError, HandoffError, UnfaithfulError
 from handoff.plan import Plan, Step
 from handoff.protocols import load_protocol
 from handoff.protocols.base import Reading
@@ -104,6 +104,8 @@ def test_what_a_protocol_raises_is_recorded_and_counts_as_invalid() -> None:
     assert unreadable.failure == "unreadable_handoff"
     assert unreadable.graph["validity"] == unreadable.graph["node_f1"] == 0.0
     assert unreadable.tokens.wire == count_tokens("text")
+    for place in ("encode", "decode"):
+        assert trial(Raises(place, UnfaithfulError("no"))).failure == "unfaithful"
 
 
 def test_a_broken_environment_is_recorded() -> None:

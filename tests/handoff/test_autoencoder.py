@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.delegation import Delegation
-from handoff.errors import CodecError, ConfigError, GraphError, InputError
+from handoff.errors import CodecError, ConfigError, GraphError, InputError, UnfaithfulError
 from handoff.graph import Graph
 from handoff.models.autoencoder import GraphAutoencoder
 from handoff.models.graph_lines import decode_plan, encode_plan
@@ -24,6 +24,7 @@ from handoff.models.skeleton import MARKS
 from handoff.models.vocabulary import Vocabulary
 from handoff.plan import Plan, Step
 from handoff.protocols import load_protocol
+from handoff.protocols.base import Reading
 from handoff.protocols.t5 import T5, read_values, write_values
 from handoff.tokens import count_tokens
 from training.t5 import Architecture, make_model
@@ -123,6 +124,15 @@ def test_with_few_hints_the_model_goes_on_alone(run_folder: Path) -> None:
         assert alone.decode(alone.encode(sent, 0), TOOLS).graph is not None
     except (CodecError, GraphError) as error:
         assert str(error)
+
+
+def test_what_the_model_makes_up_alone_is_not_sent(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = delegation(Plan((Step("get_user", {"user_id": "u1"}),)).to_graph())
+    alone = T5(run_folder, hints=0)
+    invented = Plan((Step("get_user", {"user_id": "u2"}),))
+    monkeypatch.setattr(alone.content, "read", lambda *given: Reading("get_user u2", invented, invented.to_graph()))
+    with pytest.raises(UnfaithfulError, match="u2"):
+        alone.encode(sent, 0)
 
 
 def test_another_model_is_noticed(run_folder: Path, tmp_path: Path) -> None:
