@@ -22,7 +22,6 @@ from handoff.console import say, table
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError, InputError
 from handoff.graph import Graph
-from handoff.models.dictation import source_of
 from handoff.models.writer import BATCH, GraphWriter
 from handoff.protocols import Protocol, load_protocol
 from handoff.tokens import count_tokens
@@ -117,7 +116,7 @@ def measured(protocol: Protocol, delegations: Sequence[Delegation]) -> list[str]
 
 def in_batches(writer: GraphWriter, delegations: Sequence[Delegation]) -> tuple[float, float]:
     """Delegations a second that a writer writes one by one, and up to BATCH at a time."""
-    texts = [source_of(one, writer.reads).text for one in delegations]
+    texts = [writer.source_of(one).text for one in delegations]
 
     def speed(write: Callable[[], Any]) -> float:
         started = time.process_time()

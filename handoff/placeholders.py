@@ -12,8 +12,9 @@ value as a text and `&3` the third value as a number, so that types survive.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from handoff.delegation import Toolset
@@ -25,19 +26,18 @@ from handoff.scalar import Scalar, dumps, loads
 
 PLACEHOLDER = re.compile(r"[@&]([1-9][0-9]{0,3})", re.ASCII)
 _CAPITALISED = r"[A-ZÀ-ÖØ-Þ][^\W\d]*(?:['’-][^\W\d]+)*(?![\w@])"
-_LIFTED = re.compile(
-    rf"""
+_LIFTED = rf"""
       "(?P<quoted>[^"\n]+)"
     | (?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w               # an email
     | (?<![\w.,])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w|[,.]\d)  # a number with groups of thousands
     | \#?(?<![\w@&])(?<!\w[-/:.])(?:-(?=\d))?             # any other word with a digit or an @
       (?=(?:[\w@&]|[-/:.](?=[\w@&]))*[\d@])[\w@&]+(?:[-/:.][\w@&]+)*
     | (?P<name>(?<!\w){_CAPITALISED}(?:\ {_CAPITALISED})*)
-    """,
-    re.VERBOSE,
-)
+    """
 _STAYS = re.compile(r"\d{1,2}(?:st|nd|rd|th)?", re.ASCII)
 _SENTENCE_START = re.compile(r"(?:\A|\n|[.!?][\"'`]?[ \t])[ \t]*(?:-[ \t]|\d+[.)][ \t])?\Z")
+_LETTERS = re.compile(r"[a-z]+")
+_PHRASE = re.compile(r"[a-z]{2,}(?:[ -][a-z]+)*")
 _REACH = 16  # characters before a word that show whether it begins a sentence
 
 
@@ -49,11 +49,19 @@ class Lifted:
     values: tuple[str, ...]
 
 
-def lift(text: str, keep: Collection[str] = ()) -> Lifted:
+@lru_cache(maxsize=8)
+def _pattern(gazetteer: tuple[str, ...]) -> re.Pattern[str]:
+    """Longer phrases come first: `dial color` is not a `dial` and a `color`."""
+    phrases = "|".join(map(re.escape, sorted(gazetteer, key=len, reverse=True)))
+    return re.compile(_LIFTED + (rf"| (?<![\w@&])(?:{phrases})(?!\w)" if phrases else ""), re.VERBOSE)
+
+
+def lift(text: str, keep: Collection[str] = (), gazetteer: Sequence[str] = ()) -> Lifted:
     """Replace what must arrive letter by letter by placeholders, numbered by first occurrence; a value has one number.
 
     Lifted are texts in double quotes, words with a digit or an `@`, and capitalised words that do not begin a sentence,
-    neighbours joined. Integers below 100 stay, as do the words in `keep` (names of a schema, such as `address1`).
+    neighbours joined, and the phrases of `gazetteer`. Integers below 100 stay, as do the words in `keep` (names of a schema,
+    such as `address1`).
     """
     numbers: dict[str, int] = {}
 
@@ -72,7 +80,27 @@ def lift(text: str, keep: Collection[str] = ()) -> Lifted:
             return first + space + (placeholder(rest) if rest else "")
         return placeholder(found)
 
-    return Lifted(_LIFTED.sub(put, text), tuple(numbers))
+    return Lifted(_pattern(tuple(gazetteer)).sub(put, text), tuple(numbers))
+
+
+def make_gazetteer(plans: Iterable[Plan], tools: Iterable[Toolset]) -> tuple[str, ...]:
+    """The words and phrases by which conditions of `plans` select one of several (`color`, `stainless steel`), sorted; without
+    those of the tools' schemas, which speak of other things, too."""
+    known = {word for toolset in tools for name in toolset.words for word in _LETTERS.findall(name.lower())}
+    found: set[str] = set()
+    for plan in plans:
+        for step in plan.steps:
+            places = [r.path for value in step.arguments.values() for r in references(value)]
+            places += [guard.that.path for guard in step.guards]
+            found.update(text for path in places for text in _conditions(path))
+    return tuple(sorted(text for text in found if _PHRASE.fullmatch(text) and known.isdisjoint(_LETTERS.findall(text))))
+
+
+def _conditions(path: tuple[PathStep, ...]) -> Iterator[str]:
+    for part in path:
+        if isinstance(part, Select):
+            for keys, equal in part.conditions:
+                yield from (text for text in (*keys, equal) if isinstance(text, str))
 
 
 def hide(plan: Plan, values: Iterable[str]) -> Plan:

@@ -82,7 +82,7 @@ def run(config: GrpoConfig) -> int:
         return 0
     before = load_writer(config, start)
     config = config.model_copy(update={"reads": before.reads})
-    cases = load_cases(config)
+    cases = load_cases(config, before.gazetteer)
     fidelity = FIDELITIES[config.fidelity]()
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
     first = held_out_scores(before, held_out, fidelity)

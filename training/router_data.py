@@ -197,10 +197,10 @@ def split_hash(examples: Iterable[Example]) -> str:
 
 
 def recombine(tasks: Sequence[RoutingTask], count: int, seed: int) -> list[RoutingTask]:
-    """`count` new training tasks: the sentences of one or two tasks, in part, with the tools of the first.
+    """`count` new training tasks: the sentences of one or two tasks, in part and in excerpts, with the tools of one of them.
 
     A teacher that costs nothing can decide as many as wanted, and from these the classifier learns which words decide and which
-    only stand beside them.
+    only stand beside them: a rare phrase among few words tells more than the same phrase in a long task.
     """
     draw = random.Random(seed)
     sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
@@ -218,8 +218,15 @@ def _some(sentences: Sequence[str], draw: random.Random) -> list[str]:
     """One sentence at least, in their order."""
     if not sentences:
         return []
-    kept = [sentence for sentence in sentences if draw.random() < 0.6]
-    return kept or [draw.choice(sentences)]
+    kept = [sentence for sentence in sentences if draw.random() < 0.6] or [draw.choice(sentences)]
+    return [_excerpt(sentence, draw) if draw.random() < 0.5 else sentence for sentence in kept]
+
+
+def _excerpt(sentence: str, draw: random.Random) -> str:
+    """Some words in a row."""
+    words = sentence.split()
+    start = draw.randrange(len(words))
+    return " ".join(words[start : start + draw.randint(2, 12)])
 
 
 def counted(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:

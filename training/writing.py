@@ -17,6 +17,7 @@ from handoff.errors import ConfigError
 from handoff.graph import Graph
 from handoff.models.dictation import Reads, source_of, target_of
 from handoff.models.writer import GraphWriter, as_prompt
+from handoff.placeholders import make_gazetteer
 from handoff.plan import Plan
 from training.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, score
 from training.run import RunConfig, chosen, is_main_process
@@ -69,6 +70,9 @@ class WriterConfig(RunConfig):
     """None trains all weights."""
     reads: Reads = "prose"
     """What the model reads: the plan in words, or its compact form."""
+    gazetteer: bool = True
+    """Lift the words by which training plans choose one of several (`color`, `glass`), too: a small model copies a placeholder
+    far sooner than a word. Of a start that is trained on, its own gazetteer stands."""
     phrasings: int = Field(1, ge=1)
     """How many texts are written of each training plan, each in another phrasing."""
     max_prompt_tokens: int = Field(512, ge=16)
@@ -90,25 +94,35 @@ class WriterConfig(RunConfig):
     """At most so many held-out plans (validation and test) are written for the final metrics."""
 
 
-def load_cases(config: WriterConfig) -> dict[str, list[Case]]:
-    """The delegations of each split; training ones in `phrasings` phrasings, held-out ones in one that training does not see."""
+def load_cases(config: WriterConfig, gazetteer: Sequence[str] | None = None) -> dict[str, list[Case]]:
+    """The delegations of each split; training ones in `phrasings` phrasings, held-out ones in one that training does not see.
+
+    Without a `gazetteer` it is made of the training plans, or empty, as the configuration says.
+    """
     from datasets import load_from_disk
 
     corpus = config.corpus
     toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((corpus / "tools.json").read_bytes()).items()}
     dataset = load_from_disk(str(corpus))
+    rows_of = {split: list(dataset[split].select_columns(["id", "domain", "graph"])) for split in dataset}
+    rows_of["train"] = chosen(rows_of["train"], config)
+    if gazetteer is None:
+        gazetteer = gazetteer_of((Graph.loads(row["graph"]) for row in rows_of["train"]), toolsets.values(), config)
     cases: dict[str, list[Case]] = {}
-    for split in dataset:
-        rows = list(dataset[split].select_columns(["id", "domain", "graph"]))
-        rows = chosen(rows, config) if split == "train" else rows
+    for split, rows in rows_of.items():
         seeds = range(1, config.phrasings + 1) if split == "train" and config.reads == "prose" else [0]
-        cases[split] = [_case(row, toolsets[row["domain"]], config.reads, seed) for seed in seeds for row in rows]
+        cases[split] = [_case(row, toolsets[row["domain"]], config.reads, seed, gazetteer) for seed in seeds for row in rows]
     return cases
 
 
-def _case(row: Mapping[str, Any], tools: Toolset, reads: Reads, seed: int) -> Case:
+def gazetteer_of(graphs: Iterable[Graph], tools: Iterable[Toolset], config: WriterConfig) -> tuple[str, ...]:
+    """Empty where the configuration wants none."""
+    return make_gazetteer((Plan.from_graph(graph)[0] for graph in graphs), tools) if config.gazetteer else ()
+
+
+def _case(row: Mapping[str, Any], tools: Toolset, reads: Reads, seed: int, gazetteer: Sequence[str]) -> Case:
     gold = Graph.loads(row["graph"])
-    source = source_of(Delegation(row["id"], "", tools, gold), reads, seed)
+    source = source_of(Delegation(row["id"], "", tools, gold), reads, seed, gazetteer)
     return Case(row["id"], row["domain"], source, target_of(Plan.from_graph(gold)[0], source, tools), gold, tools)
 
 
@@ -149,6 +163,7 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
     from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, set_seed
 
     sizes = config.architecture
+    gazetteer = gazetteer_of((case.gold for case in cases), [case.tools for case in cases], config)
     set_seed(config.seed)
     if sizes.base is not None:
         if sizes.revision is None and not Path(sizes.base).is_dir():
@@ -156,7 +171,7 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
         kind = {"dtype": "bfloat16"} if config.bf16 else {}
         model = AutoModelForCausalLM.from_pretrained(sizes.base, revision=sizes.revision, use_safetensors=True, **kind)
         tokenizer = AutoTokenizer.from_pretrained(sizes.base, revision=sizes.revision)
-        return GraphWriter(model, tokenizer, config.reads, config.max_new_tokens)
+        return GraphWriter(model, tokenizer, config.reads, config.max_new_tokens, gazetteer)
     tokenizer = make_tokenizer(cases, sizes.vocabulary)
     model = Qwen2ForCausalLM(
         Qwen2Config(
@@ -175,7 +190,7 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
             pad_token_id=tokenizer.pad_token_id,
         )
     )
-    return GraphWriter(model, tokenizer, config.reads, config.max_new_tokens)
+    return GraphWriter(model, tokenizer, config.reads, config.max_new_tokens, gazetteer)
 
 
 def adapter(config: WriterConfig) -> Any:

@@ -10,6 +10,7 @@ so that `$2` points to a line that says so:
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -30,14 +31,15 @@ _COMPACT = load_codec("compact")
 _PROSE = Prose()
 
 
-def source_of(delegation: Delegation, reads: Reads = "prose", seed: int = 0) -> Lifted:
-    """The model's input. The request is left out: the plan says what is to be done. `seed` chooses the phrasing."""
+def source_of(delegation: Delegation, reads: Reads = "prose", seed: int = 0, gazetteer: Sequence[str] = ()) -> Lifted:
+    """The model's input. The request is left out: the plan says what is to be done. `seed` chooses the phrasing; phrases of the
+    `gazetteer` become placeholders, too."""
     tools = delegation.tools
     if delegation.prose is not None:
         text = delegation.prose
     else:
         text = _PROSE.encode(replace(delegation, task=""), seed).partition("\n\n")[2]
-    lifted = lift(text, tools.words)
+    lifted = lift(text, tools.words, gazetteer)
     if reads == "prose":
         return lifted
     hidden = hide(Plan.from_graph(delegation.plan)[0], lifted.values)

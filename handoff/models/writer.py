@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
+from handoff.delegation import Delegation
 from handoff.errors import InputError
 from handoff.files import write_text
-from handoff.models.dictation import Reads
+from handoff.models.dictation import Reads, source_of
+from handoff.placeholders import Lifted
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -30,11 +32,17 @@ class GraphWriter:
     """Writes one text for each it reads, greedily: the same text for the same model and input."""
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, reads: Reads = "prose", max_new_tokens: int = 256
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        reads: Reads = "prose",
+        max_new_tokens: int = 256,
+        gazetteer: Sequence[str] = (),
     ):
         self.model, self.tokenizer = model, tokenizer
         self.reads: Reads = reads
         self.max_new_tokens = max_new_tokens
+        self.gazetteer = tuple(gazetteer)
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu") -> GraphWriter:
@@ -45,6 +53,7 @@ class GraphWriter:
         try:
             settings = orjson.loads((folder / WRITER_FILE).read_bytes())
             reads, most = settings["reads"], int(settings["max_new_tokens"])
+            gazetteer = tuple(map(str, settings.get("gazetteer", ())))
         except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
             raise InputError("not a graph writer: cannot read its settings", file=folder / WRITER_FILE) from error
         if reads not in get_args(Reads):
@@ -53,7 +62,7 @@ class GraphWriter:
             )
         model = load_weights(folder).to(device).eval()
         # not AutoTokenizer: for a Qwen2 it puts Qwen's splitting of words in the place of the one in tokenizer.json
-        return cls(model, PreTrainedTokenizerFast.from_pretrained(str(folder)), reads, most)
+        return cls(model, PreTrainedTokenizerFast.from_pretrained(str(folder)), reads, most, gazetteer)
 
     def save(self, folder: Path, with_weights: bool = True) -> None:
         """Weights (safetensors), tokenizer, settings. An adapter is saved beside its base, so that the folder stands alone.
@@ -66,8 +75,12 @@ class GraphWriter:
         if with_weights:
             self.model.save_pretrained(str(folder))
         self.tokenizer.save_pretrained(str(folder))
-        settings = {"reads": self.reads, "max_new_tokens": self.max_new_tokens}
+        settings = {"reads": self.reads, "max_new_tokens": self.max_new_tokens, "gazetteer": self.gazetteer}
         write_text(folder / WRITER_FILE, orjson.dumps(settings, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+    def source_of(self, delegation: Delegation, seed: int = 0) -> Lifted:
+        """What this model reads of a delegation."""
+        return source_of(delegation, self.reads, seed, self.gazetteer)
 
     def write(self, texts: Sequence[str]) -> list[str]:
         """What the model writes for each lifted text, in order."""

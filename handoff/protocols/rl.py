@@ -17,7 +17,7 @@ from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
 from handoff.faithfulness import check_faithful, sources_of
-from handoff.models.dictation import read_written, source_of
+from handoff.models.dictation import read_written
 from handoff.models.locate import find_run, model_folder
 from handoff.models.writer import GraphWriter
 from handoff.placeholders import Lifted
@@ -51,7 +51,7 @@ class Rl:
 
         Raises CodecError or GraphError, without `backoff`, where the model's text cannot be sent.
         """
-        source = source_of(delegation, self.writer.reads, seed)
+        source = self.writer.source_of(delegation, seed)
         try:
             return self._write(source, delegation)
         except (CodecError, GraphError):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shop import SHOP
 
 from handoff.errors import CodecError
-from handoff.placeholders import foreign, hide, lift, restore
+from handoff.placeholders import foreign, hide, lift, make_gazetteer, restore
 from handoff.plan import Plan, Step
 from handoff.reference import Reference, Select
 
@@ -45,6 +45,20 @@ def test_an_equal_value_has_one_number_and_schema_words_stay() -> None:
 )
 def test_a_word_is_lifted_whole_or_not_at_all(word: str, lifted: bool) -> None:
     assert lift(f"take {word}, please").text == ("take @1, please" if lifted else f"take {word}, please")
+
+
+def test_phrases_of_a_gazetteer_are_lifted_the_longest_first() -> None:
+    found = lift("the lamp whose dial color is dial and colored white", gazetteer=("dial", "dial color", "white"))
+    assert found.text == "the lamp whose @1 is @2 and colored @3"
+    assert found.values == ("dial color", "dial", "white")
+
+
+def test_a_gazetteer_holds_what_conditions_choose_by() -> None:
+    path = ("items", Select(((("options", "dial color"), "stainless steel"), (("status",), "W12"), (("size",), 7))), "item_id")
+    plan = Plan((Step("get_order_details", {"order_id": Reference("t1", path), "note": "soft"}),))
+    assert make_gazetteer([plan], [SHOP]) == ("dial color", "options", "size", "stainless steel", "status")
+    plans = [Plan((Step("get_order_details", {"order_id": Reference("t1", (Select(((("order",), "details"),)),))}),))]
+    assert make_gazetteer(plans, [SHOP]) == ()  # words of the schema
 
 
 WORDS = ["take", "Mei", "Kovacs", '"Desk Lamp"', "#W12", "99", "100", "m.k@x.com", "@1", "&2", "1,286.50", "5.8-inch", "it."]
