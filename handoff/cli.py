@@ -7,6 +7,7 @@ quick and the wheel stands alone. To add one: a module with `CONFIG` and `run(co
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -176,6 +177,8 @@ def main() -> None:
     if words[0] == "--version":
         print(__version__)
         sys.exit(0)
+    if not sys.stderr.isatty():  # the bars of libraries; before they are imported
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     try:
         sys.exit(run_stage(parse(words)))
     except HandoffError as error:

@@ -5,11 +5,14 @@ A trainer module builds a `transformers.Trainer` and hands it to `train`. Nothin
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import re
 import shutil
 import signal
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -149,10 +152,11 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     Raises StoppedError after SIGINT, SIGTERM or SIGUSR1.
     """
     from transformers import PrinterCallback
-    from transformers.utils import logging
+    from transformers.utils.logging import disable_progress_bar
 
     if trainer.args.disable_tqdm:
-        logging.disable_progress_bar()
+        disable_progress_bar()
+    _leave_out_false_alarms(trainer)
     checkpoint = last_checkpoint(config.run)
     step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
     log = _Log(config.run / LOG_FILE, step)
@@ -169,6 +173,19 @@ def train(trainer: Trainer, config: RunConfig) -> None:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:
         raise StoppedError(f"stopped at step {trainer.state.global_step} and saved; the same command goes on")
+
+
+def _leave_out_false_alarms(trainer: Trainer) -> None:
+    """Two messages that a user can do nothing about: a checkpoint holds tied weights once, so the others are "missing"; and TRL
+    uses a name that transformers is about to drop."""
+    tied = set(getattr(trainer.model, "all_tied_weights_keys", ()))
+
+    def tells(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        return "missing keys in the checkpoint" not in text or not tied.issuperset(re.findall(r"'([^']+)'", text))
+
+    logging.getLogger("transformers.trainer").addFilter(tells)
+    warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)
 
 
 def finish(config: FitConfig, metrics: Mapping[str, Any]) -> None:
