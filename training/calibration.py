@@ -83,33 +83,41 @@ class Point(NamedTuple):
     """Share of the delegations that go as graphs although prose is right."""
     agreement: float
     """Share of the delegations that go as is right."""
+    compression: float | None = None
+    """Share of the tokens of all-prose that is saved, where the costs of both formats are known."""
 
 
-def at_threshold(scores: Sequence[float], targets: Sequence[float], threshold: float) -> Point:
-    """A delegation goes as a graph where its score is above the threshold."""
+def at_threshold(scores: Sequence[float], targets: Sequence[float], threshold: float, saving: float | None = None) -> Point:
+    """A delegation goes as a graph where its score is above the threshold. `saving` is the share of its tokens that a delegation
+    saves as a graph, on average."""
     sent = [(score > threshold, target) for score, target in zip(scores, targets, strict=True)]
     count = len(sent)
+    share = sum(graph for graph, _ in sent) / count
     return Point(
         threshold,
-        sum(graph for graph, _ in sent) / count,
+        share,
         sum(1 - target for graph, target in sent if graph) / count,
         sum(target if graph else 1 - target for graph, target in sent) / count,
+        None if saving is None else share * saving,
     )
 
 
-def choose_threshold(scores: Sequence[float], targets: Sequence[float], most_regressions: float, least: float = 0.5) -> Point:
+def choose_threshold(
+    scores: Sequence[float], targets: Sequence[float], most_regressions: float, least: float = 0.5, saving: float | None = None
+) -> Point:
     """The greatest share of graphs with at most `most_regressions`; no threshold below `least`, so that a graph is never sent
-    against the router's own belief. At 1 everything is prose: the goal can always be met."""
+    against the router's own belief. At 1 everything is prose: there is always one, and whether it compresses enough the caller
+    sees."""
     ordered = sorted({score for score in scores if score > least})
     between = [(low + high) / 2 for low, high in pairwise(ordered)]
     met = [
         point
         for threshold in (least, *between, 1.0)
-        if (point := at_threshold(scores, targets, threshold)).regressions <= most_regressions
+        if (point := at_threshold(scores, targets, threshold, saving)).regressions <= most_regressions
     ]
     return max(met, key=lambda point: (point.graph_share, -point.threshold))
 
 
-def curve(scores: Sequence[float], targets: Sequence[float], points: int = 21) -> list[Point]:
+def curve(scores: Sequence[float], targets: Sequence[float], saving: float | None = None, points: int = 21) -> list[Point]:
     """Cost against quality: what thresholds from 0 to 1 would do, in even steps."""
-    return [at_threshold(scores, targets, step / (points - 1)) for step in range(points)]
+    return [at_threshold(scores, targets, step / (points - 1), saving) for step in range(points)]

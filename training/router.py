@@ -18,10 +18,11 @@ from handoff.console import say, table
 from handoff.errors import InputError, MissingDependencyError
 from handoff.routing import make_router
 from handoff.routing.distilled import GRAPH, describe
-from training.router_artefact import conclude
+from training.router_artefact import Goal, conclude
 from training.router_data import (
     Example,
     counted,
+    mean_tokens,
     read_decisions,
     read_outcomes,
     recombine,
@@ -85,6 +86,12 @@ class RouterConfig(RunConfig):
     most_regressions: float = Field(0.01, ge=0, le=1)
     """The goal of the threshold: at most this share of delegations goes as a graph although prose is right, at the greatest
     share of graphs."""
+    costs: Path | None = None
+    """A run of `handoff eval` whose trials say what each format costs (`graph_protocol`, `prose_protocol`): then the curve has the
+    compression, too."""
+    least_compression: float = Field(0.0, ge=0, lt=1)
+    """The other half of the goal, where there are `costs`: at least this share of the tokens of all-prose is saved. The first half
+    is never given up for it, and the router's settings say whether it was met."""
     steps: int = Field(600, ge=1)
     batch_size: int = Field(32, ge=1)
     learning_rate: float = Field(1e-3, gt=0)
@@ -100,6 +107,8 @@ class RouterConfig(RunConfig):
             raise ValueError("targets come from a `teacher`, from `decisions` or from `outcomes`: name one")
         if self.recombined and (self.teacher is None or self.decisions is not None):
             raise ValueError("`recombined` tasks need a `teacher` that can be asked")
+        if self.least_compression and self.costs is None:
+            raise ValueError("`least_compression` needs `costs`: a run of `handoff eval`")
         return self
 
 
@@ -118,9 +127,10 @@ def run(config: RouterConfig) -> int:
 
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
-    inputs = [path for path in (config.corpus, config.decisions, *config.outcomes) if path is not None]
+    inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
     if open_run(config, "train router", inputs):
         return 0
+    goal = goal_of(config)
     data = prepare(config)
     tokenizer, model = make_model(config, [describe(example.delegation) for example in data.splits["train"]])
     parameters = sum(p.numel() for p in model.parameters())
@@ -137,13 +147,21 @@ def run(config: RouterConfig) -> int:
         model,
         data.splits,
         max_tokens=config.architecture.max_tokens,
-        most_regressions=config.most_regressions,
+        goal=goal,
         about=data.about,
     )
     finish(config, {"parameters": parameters, **metrics})
     table(["held out", ""], [[key, f"{value:.4g}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
     return 0
+
+
+def goal_of(config: RouterConfig) -> Goal:
+    """Raises InputError where the run of `costs` has no trial of one of the formats."""
+    if config.costs is None:
+        return Goal(config.most_regressions)
+    graph, prose = (mean_tokens(config.costs, name) for name in (config.graph_protocol, config.prose_protocol))
+    return Goal(config.most_regressions, config.least_compression, graph, prose)
 
 
 def prepare(config: RouterConfig) -> Data:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from handoff.files import write_text
 from handoff.routing.distilled import ROUTER_FILE, DistilledRouter, Precision, RouterSettings, describe
 from training.calibration import (
+    Point,
     at_threshold,
     choose_threshold,
     curve,
@@ -36,13 +37,35 @@ Values = dict[str, list[float]]
 """Split -> one number a task."""
 
 
+class Goal(NamedTuple):
+    """What the threshold is chosen for."""
+
+    most_regressions: float
+    """At most this share of delegations goes as a graph although prose is right."""
+    least_compression: float = 0.0
+    """And at least this share of the tokens of all-prose is saved; a router that misses it says so."""
+    graph_tokens: float | None = None
+    prose_tokens: float | None = None
+    """Mean tokens that the executor reads of a delegation in each format, instructions included."""
+
+    @property
+    def saving(self) -> float | None:
+        """Share of its tokens that a delegation saves as a graph."""
+        known = self.graph_tokens is not None and self.prose_tokens
+        return 1 - self.graph_tokens / self.prose_tokens if known else None  # type: ignore[operator]
+
+    def is_met_by(self, point: Point) -> bool:
+        enough = self.least_compression == 0 or (point.compression or 0) >= self.least_compression
+        return enough and point.regressions <= self.most_regressions
+
+
 def conclude(
     run: Path,
     model: Any,
     splits: Mapping[str, Sequence[Example]],
     *,
     max_tokens: int,
-    most_regressions: float,
+    goal: Goal,
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Export, compare, calibrate, choose the threshold, write `router.json`; returns the metrics.
@@ -60,7 +83,8 @@ def conclude(
     temperature = fit_temperature(margins["calibration"], targets["calibration"])
     scores = {name: to_scores(values, temperature) for name, values in margins.items()}
     scores_int8 = {name: to_scores(values, temperature) for name, values in margins_int8.items()}
-    chosen = choose_threshold(scores["threshold"], targets["threshold"], most_regressions, LEAST_THRESHOLD)
+    saving = goal.saving
+    chosen = choose_threshold(scores["threshold"], targets["threshold"], goal.most_regressions, LEAST_THRESHOLD, saving)
     agreement = same_decisions(scores, scores_int8, chosen.threshold)
     precision: Precision = "int8" if agreement >= LEAST_INT8_AGREEMENT else "fp32"
     used = scores_int8 if precision == "int8" else scores
@@ -76,10 +100,10 @@ def conclude(
         **judge(used, targets, chosen.threshold),
     }
     achieved = {
-        "goal": {"most_regressions": most_regressions, "least_threshold": LEAST_THRESHOLD},
+        "goal": {**goal._asdict(), "least_threshold": LEAST_THRESHOLD, "met": goal.is_met_by(chosen)},
         "threshold_split": chosen._asdict(),
-        "test_split": at_threshold(used["test"], test, chosen.threshold)._asdict(),
-        "curve": [point._asdict() for point in curve(used["test"], test)],
+        "test_split": at_threshold(used["test"], test, chosen.threshold, saving)._asdict(),
+        "curve": [point._asdict() for point in curve(used["test"], test, saving)],
         "reliability": [bin_._asdict() for bin_ in reliability(used["test"], test)],
         "reliability_before": [bin_._asdict() for bin_ in reliability(to_scores(margins["test"], 1), test)],
         "metrics": metrics,

@@ -10,7 +10,7 @@ import hashlib
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -72,15 +72,9 @@ def read_outcomes(
     nothing of the format. Raises InputError for a run without trials, and where no task has an outcome.
     """
     pairs: dict[tuple[str, int], dict[str, _TrialRecord]] = {}
-    for run in runs:
-        file = run / TRIALS_FILE
-        for number, value in read_jsonl(file):
-            try:
-                trial = _TrialRecord.model_validate(value)
-            except ValidationError as error:
-                raise InputError(f"not a trial: {error.errors()[0]['msg']}", file=file, record=number) from error
-            if trial.protocol in (graph, prose):
-                pairs.setdefault((fingerprint(trial.task), trial.seed), {})[trial.protocol] = trial
+    for trial in (trial for run in runs for trial in _read_trials(run)):
+        if trial.protocol in (graph, prose):
+            pairs.setdefault((fingerprint(trial.task), trial.seed), {})[trial.protocol] = trial
     won: dict[str, list[float]] = {}
     seen: Counter[str] = Counter()
     for (task, _), found in pairs.items():
@@ -91,6 +85,25 @@ def read_outcomes(
     if not won:
         raise InputError("no task has an outcome of both formats", field="outcomes", found=dict(seen), allowed=(graph, prose))
     return {task: sum(shares) / len(shares) for task, shares in won.items()}, seen
+
+
+def mean_tokens(run: Path, protocol: str) -> float:
+    """What the executor reads of a delegation, on average over a run's trials. Raises InputError where there are none."""
+    trials = list(_read_trials(run))
+    found = [trial.total for trial in trials if trial.protocol == protocol]
+    if not found:
+        known = sorted({trial.protocol for trial in trials})
+        raise InputError("no trial of this protocol", file=run / TRIALS_FILE, field="protocol", found=protocol, allowed=known)
+    return sum(found) / len(found)
+
+
+def _read_trials(run: Path) -> Iterator[_TrialRecord]:
+    file = run / TRIALS_FILE
+    for number, value in read_jsonl(file):
+        try:
+            yield _TrialRecord.model_validate(value)
+        except ValidationError as error:
+            raise InputError(f"not a trial: {error.errors()[0]['msg']}", file=file, record=number) from error
 
 
 def _judge(graph: _TrialRecord | None, prose: _TrialRecord | None, ties: str) -> tuple[str, float | None]:

@@ -15,6 +15,7 @@ from training.calibration import (
     log_loss,
     reliability,
 )
+from training.router_artefact import Goal
 
 PAIRS = st.lists(st.tuples(st.floats(-8, 8), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=40)
 SCORED = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=40)
@@ -57,3 +58,17 @@ def test_the_curve_goes_from_most_graphs_to_none() -> None:
     shares = [point.graph_share for point in points]
     assert shares[0] == 1 and shares[-1] == 0 and shares == sorted(shares, reverse=True)
     assert points[0].regressions == pytest.approx(2 / 3)
+    assert {point.compression for point in points} == {None}
+
+
+def test_compression_is_the_share_of_graphs_times_what_each_saves() -> None:
+    goal = Goal(1.0, 0.3, graph_tokens=60, prose_tokens=100)
+    assert goal.saving == pytest.approx(0.4)
+    scores, targets = [0.2, 0.6, 0.9], [0.0, 0.0, 1.0]
+    points = curve(scores, targets, goal.saving)
+    assert [point.compression for point in points] == pytest.approx([0.4 * point.graph_share for point in points])
+    chosen = choose_threshold(scores, targets, 1.0, saving=goal.saving)
+    assert chosen.compression == pytest.approx(0.4 * 2 / 3)
+    assert not goal.is_met_by(chosen)
+    assert goal._replace(least_compression=0.2).is_met_by(chosen)
+    assert not goal._replace(least_compression=0.2, most_regressions=0.1).is_met_by(chosen)

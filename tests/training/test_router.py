@@ -17,7 +17,7 @@ from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError
 from handoff.graph import Graph
 from training import router
-from training.router import RouterConfig
+from training.router import RouterConfig, goal_of
 from training.router_data import (
     check_disjoint,
     read_decisions,
@@ -97,6 +97,16 @@ def test_outcomes_ties_and_abstention(tmp_path: Path, ties: Any, cheaper: float)
         read_outcomes([run], "delta", "nl", ties)
 
 
+def test_the_costs_of_a_format_are_its_trials_mean_tokens(tmp_path: Path) -> None:
+    run = write_trials(tmp_path / "run", [("a", "nl", 1.0, 10, None), ("b", "nl", 0.0, 20, None), ("a", "compact", 1.0, 6, None)])
+    goal = goal_of(config(tmp_path / "x", costs=run, least_compression=0.1))
+    assert (goal.graph_tokens, goal.prose_tokens, goal.saving) == (6, 15, pytest.approx(0.6))
+    with pytest.raises(InputError, match=r"found delta; allowed: compact, nl"):
+        goal_of(config(tmp_path / "x", costs=run, graph_protocol="delta"))
+    with pytest.raises(ValueError, match="needs `costs`"):
+        config(tmp_path / "x", least_compression=0.1)
+
+
 def test_targets_of_a_teacher_of_outcomes_and_of_both(tmp_path: Path) -> None:
     file = tmp_path / "decisions.jsonl"
     rows = [{"task": "A", "format": "graph"}, {"task": "B", "format": "nl"}, {"task": "C", "format": None}]
@@ -115,7 +125,7 @@ def test_targets_of_a_teacher_of_outcomes_and_of_both(tmp_path: Path) -> None:
         read_decisions(file)
 
 
-def test_recombined_tasks_hold_sentences_of_the_tasks_given() -> None:
+def test_recombined_tasks_hold_sentences_and_excerpts_of_the_tasks_given() -> None:
     made = recombine(TASKS, 50, 0)
     assert made == recombine(TASKS, 50, 0) and len(made) == 50
     known = {one.delegation.task for one in TASKS}
