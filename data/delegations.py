@@ -36,6 +36,8 @@ class Found(NamedTuple):
     """What it must not be parted from: variants of one task share a group."""
     task: str
     tools: Toolset
+    held_out: bool = False
+    """The benchmark's own test part: never learnt from."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class RoutingTask:
     domain: str
     group: str
     delegation: Delegation
+    held_out: bool = False
 
 
 def tau2(domain: str) -> Callable[[Path], Iterator[Found]]:
@@ -54,7 +57,7 @@ def tau2(domain: str) -> Callable[[Path], Iterator[Found]]:
         environment = load_environment(f"tau2-{domain}")
         tools = Toolset.from_schemas(environment.tools)
         for task in environment.tasks():
-            yield Found(domain, task.id, task.text, tools)
+            yield Found(domain, task.id, task.text, tools, task.split == "test")
 
     return read
 
@@ -185,7 +188,9 @@ def routing_tasks(sources: Iterable[str], public: Path) -> tuple[list[RoutingTas
                     left_out[f"{source}: the same text as another, kept once"] += 1
                 else:
                     name = f"{found.domain}/{hashlib.sha256(task.encode()).hexdigest()[:12]}"
-                    kept[task] = RoutingTask(found.domain, found.group, Delegation(name, found.task, found.tools, NO_PLAN))
+                    kept[task] = RoutingTask(
+                        found.domain, found.group, Delegation(name, found.task, found.tools, NO_PLAN), found.held_out
+                    )
         except (FileNotFoundError, MissingDependencyError) as error:
             left_out[f"{source}: absent ({error})"] += 1
     return list(kept.values()), left_out

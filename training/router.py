@@ -87,10 +87,10 @@ class RouterConfig(RunConfig):
     """The goal of the threshold: at most this share of delegations goes as a graph although prose is right, at the greatest
     share of graphs."""
     costs: Path | None = None
-    """A run of `handoff eval` whose trials say what each format costs (`graph_protocol`, `prose_protocol`): then the curve has the
-    compression, too."""
+    """A run of `handoff eval` whose trials say what each format costs (`graph_protocol`, `prose_protocol`): then the curve has
+    the compression, too."""
     least_compression: float = Field(0.0, ge=0, lt=1)
-    """The other half of the goal, where there are `costs`: at least this share of the tokens of all-prose is saved. The first half
+    """The goal's other half, where there are `costs`: at least this share of the tokens of all-prose is saved. The first half
     is never given up for it, and the router's settings say whether it was met."""
     steps: int = Field(600, ge=1)
     batch_size: int = Field(32, ge=1)

@@ -164,20 +164,23 @@ def _taught(teacher: Router | Mapping[str, float | None] | None, delegation: Del
 
 
 def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int) -> dict[str, list[RoutingTask]]:
-    """By the hash of a task's group, PARTS of the domains that are trained on, and `domain:NAME` for each held-out domain.
+    """By the hash of a task's group, PARTS of the domains that are trained on, and `domain:NAME` for each held-out domain. What a
+    benchmark holds out itself is in `test`, so a router may be judged on those tasks.
 
-    Of tasks with the same fingerprint one is kept; where a held-out domain has it, there.
+    Of tasks with the same fingerprint one is kept: a held-out one, if there is one.
     """
     splits: dict[str, list[RoutingTask]] = {part: [] for part in PARTS}
     splits |= {f"domain:{name}": [] for name in held_out}
     seen: set[str] = set()
-    for task in sorted(tasks, key=lambda task: task.domain not in held_out):  # held-out domains take their texts first
+    for task in sorted(tasks, key=lambda task: (task.domain not in held_out, not task.held_out)):
         key = fingerprint(task.delegation.task)
         if key in seen:
             continue
         seen.add(key)
         if task.domain in held_out:
             splits[f"domain:{task.domain}"].append(task)
+        elif task.held_out:
+            splits["test"].append(task)
         else:
             splits[_part(f"{seed}/{task.domain}/{task.group}")].append(task)
     check_disjoint({name: [task.delegation.task for task in part] for name, part in splits.items()})
