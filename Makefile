@@ -13,7 +13,7 @@ HANDOFF := $(BIN)/handoff
 SMOKE := data/store/smoke
 SMALL := --corpus $(SMOKE)/corpus
 
-.PHONY: setup quickstart lane-1 lane-2 smoke test test-all gpu lint clean
+.PHONY: setup quickstart lane-1 lane-2 routers smoke test test-all gpu lint clean
 
 setup: $(VENV)/.ready
 
@@ -34,6 +34,13 @@ quickstart: setup
 	$(MAKE) -j 2 lane-1 lane-2
 	$(HANDOFF) eval --config configs/eval/quickstart.yaml
 	$(HANDOFF) report --config configs/report/quickstart.yaml
+
+# After the quickstart: the small router, and routers against each other and the Oracle on both benchmarks.
+routers: setup
+	$(HANDOFF) train router --config configs/router/tiny.yaml --costs checkpoints/quickstart
+	$(HANDOFF) eval --config configs/eval/routers.yaml
+	$(HANDOFF) report checkpoints/routers
+	$(HANDOFF) export router checkpoints/router-tiny --eval checkpoints/routers --protocols routed-distilled
 
 lane-1:
 	$(HANDOFF) train sft --config configs/sft/tiny.yaml
@@ -61,9 +68,11 @@ smoke: setup
 	$(HANDOFF) train lingua --config configs/lingua/tiny.yaml $(SMALL) --train_plans 40 --steps 20 --eval_steps 10 --run $(SMOKE)/lingua
 	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml $(SMALL) --run $(SMOKE)/predictor
 	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml $(SMALL) --tasks 6 --run $(SMOKE)/tfidf
+	$(HANDOFF) train router --config configs/router/tiny.yaml --recombined 100 --steps 20 --eval_steps 10 --run $(SMOKE)/router
 	$(HANDOFF) curves $(SMOKE)/t5 $(SMOKE)/grpo --out $(SMOKE)/curves
 	$(HANDOFF) eval --config configs/eval/smoke.yaml
 	$(HANDOFF) report $(SMOKE)/eval
+	$(HANDOFF) export router $(SMOKE)/router --eval $(SMOKE)/eval --protocols routed-distilled
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow"

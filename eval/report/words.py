@@ -25,6 +25,12 @@ PROTOCOLS: dict[str, Name] = {
     "ngh-bare": Name("NGH without instructions", "NGH bare", "The same graph without the executor instructions: an ablation."),
     "compact": Name("Compact NGH", "Compact", "The same graph in a short line-based text, lossless and without training."),
     "routed": Name("Routed NGH", "Routed", "A router decides for each task whether the graph or prose crosses; no training."),
+    "routed-distilled": Name(
+        "Routed NGH, distilled router",
+        "Routed, distilled",
+        "The same, decided by a small classifier that learned the rule router's decisions on other tasks.",
+    ),
+    "routed-compact": Name("Routed compact NGH", "Routed compact", "The rule router again; the graph crosses in compact form."),
     "rl": Name(
         "GRPO writer (RL)",
         "GRPO",
