@@ -1,6 +1,6 @@
 """The LLM router: one call of a language model, at temperature 0, without examples and blind to the benchmark.
 
-The model is a plain callable, so nothing here knows a provider. Prompt and answer take at most MAX_OVERHEAD tokens beside the
+The model is a plain callable, or an endpoint over HTTP. Prompt and answer take at most MAX_OVERHEAD tokens beside the
 task's own words, the figure that Routed Graph Handoff (arXiv 2608.25277) reports for its router. The prompt's words are ours.
 """
 
@@ -11,7 +11,9 @@ from collections.abc import Callable
 from time import perf_counter
 
 from handoff.delegation import Delegation
+from handoff.errors import ConfigError, HandoffError
 from handoff.routing.base import Decision, Router
+from handoff.routing.endpoint import Endpoint
 from handoff.tokens import count_tokens
 
 MAX_OVERHEAD = 155
@@ -50,8 +52,11 @@ class LLMRouter(Router):
 
     name = "llm"
 
-    def __init__(self, complete: Complete) -> None:
-        self.complete = complete
+    def __init__(self, complete: Complete | None = None, *, url: str = "", model: str = "") -> None:
+        """A callable of your own, or the `url` and `model` of an endpoint (`handoff.routing.endpoint`). Raises ConfigError."""
+        if complete is None and not (url and model):
+            raise ConfigError("the LLM router needs the url and the model of an endpoint, or in code a callable", field="options")
+        self.complete = complete or Endpoint(url, model)
         self.asked = 0
         self.unreadable = 0
         """Answers that were neither GRAPH nor NL."""
@@ -67,7 +72,7 @@ class LLMRouter(Router):
             answer = self.complete(SYSTEM, user, temperature=0)
         except Exception as error:  # whatever a provider raises must not stop the delegation: prose always works
             self.failed += 1
-            reason = f"The model could not be asked ({type(error).__name__}), so the default is prose."
+            reason = f"The model could not be asked ({_named(error)}), so the default is prose."
             return Decision("nl", 0.0, reason, self.name, None, count_tokens(SYSTEM + user), perf_counter() - started)
         read = _ANSWER.fullmatch(answer)
         graph = read is not None and read.group(1).upper() == "GRAPH"
@@ -78,3 +83,8 @@ class LLMRouter(Router):
             reason = f"The model answered {read.group(1).upper()}."
         tokens = count_tokens(SYSTEM) + count_tokens(user) + count_tokens(answer)
         return Decision("graph" if graph else "nl", float(graph), reason, self.name, None, tokens, perf_counter() - started)
+
+
+def _named(error: Exception) -> str:
+    """Our own errors say where and why; of others the kind is enough, because their words may hold a key."""
+    return str(error) if isinstance(error, HandoffError) else type(error).__name__

@@ -1,0 +1,46 @@
+"""A language model behind the chat API that OpenAI defined and that vLLM, llama.cpp, Ollama and most hosts speak."""
+
+from __future__ import annotations
+
+import os
+
+from handoff.errors import ConfigError, HandoffError, MissingDependencyError
+
+KEY = "OPENAI_API_KEY"
+"""The environment variable with the key, where the host wants one: it never stands in a configuration."""
+MAX_ANSWER = 16
+"""Tokens that an answer may have."""
+
+
+class EndpointError(HandoffError):
+    """The model could not be asked, or did not answer as the API says."""
+
+
+class Endpoint:
+    """`endpoint(system, user, temperature) -> answer`, one request a call."""
+
+    def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
+        """`url` is what stands before `/chat/completions`, such as `http://localhost:8000/v1`. Raises ConfigError."""
+        if not url.startswith(("http://", "https://")):
+            raise ConfigError("not the address of an endpoint", field="url", found=url, allowed="http://..., https://...")
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingDependencyError("a language model over HTTP needs: pip install httpx") from error
+        key = os.environ.get(KEY)
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self.model = model
+        self._client = httpx.Client(base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout)
+
+    def __call__(self, system: str, user: str, temperature: float = 0.0) -> str:
+        """The answer's text. Raises EndpointError."""
+        import httpx
+
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        body = {"model": self.model, "messages": messages, "temperature": temperature, "max_tokens": MAX_ANSWER}
+        try:
+            answer = self._client.post("chat/completions", json=body)
+            answer.raise_for_status()
+            return str(answer.json()["choices"][0]["message"]["content"] or "")
+        except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
+            raise EndpointError(f"{self._client.base_url}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,90 @@
+"""The LLM router over HTTP: what is sent, what is read, and that whatever fails means prose, counted."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from handoff.delegation import Delegation, Toolset
+from handoff.errors import ConfigError
+from handoff.graph import Graph
+from handoff.routing import make_router
+from handoff.routing.endpoint import Endpoint, EndpointError
+from handoff.routing.llm import SYSTEM, prompt
+
+DELEGATION = Delegation("1", "Cancel my order.", Toolset(), Graph((), ()))
+
+
+class Host:
+    """A chat API that answers what it is told to."""
+
+    def __init__(self) -> None:
+        self.status, self.answer = 200, json.dumps({"choices": [{"message": {"role": "assistant", "content": "GRAPH"}}]})
+        self.asked: list[tuple[str, str | None, dict[str, Any]]] = []
+        host = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                host.asked.append((self.path, self.headers.get("authorization"), body))
+                self.send_response(host.status)
+                self.end_headers()
+                self.wfile.write(host.answer.encode())
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    made = Host()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def test_one_call_at_temperature_0_decides(host: Host) -> None:
+    decision = make_router("llm", url=host.url, model="m").route(DELEGATION)
+    assert (decision.format, decision.reason) == ("graph", "The model answered GRAPH.")
+    ((path, key, body),) = host.asked
+    assert (path, key, body["model"], body["temperature"]) == ("/v1/chat/completions", "Bearer sk-secret", "m", 0)
+    assert [message["content"] for message in body["messages"]] == [SYSTEM, prompt(DELEGATION.task)]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer"),
+    [(500, "{}"), (401, "{}"), (200, "<html>"), (200, "[]"), (200, '{"choices": []}'), (200, '{"choices": [{"message": 3}]}')],
+)
+def test_what_fails_means_prose_and_says_where(host: Host, status: int, answer: str) -> None:
+    host.status, host.answer = status, answer
+    router: Any = make_router("llm", url=host.url, model="m")
+    decision = router.route(DELEGATION)
+    assert (decision.format, router.failed) == ("nl", 1)
+    assert host.url in decision.reason
+    assert "sk-secret" not in decision.reason
+
+
+def test_an_empty_answer_is_unreadable(host: Host) -> None:
+    host.answer = '{"choices": [{"message": {"content": null}}]}'
+    router: Any = make_router("llm", url=host.url, model="m")
+    assert router.route(DELEGATION).format == "nl"
+    assert (router.unreadable, router.failed) == (1, 0)
+
+
+def test_nobody_there_and_no_address() -> None:
+    with pytest.raises(EndpointError, match="ConnectError"):
+        Endpoint("http://127.0.0.1:9/v1", "m")("a", "b")
+    with pytest.raises(ConfigError, match="not the address of an endpoint"):
+        Endpoint("localhost:8000", "m")
+    with pytest.raises(ConfigError, match="needs the url and the model"):
+        make_router("llm", url="http://x")
