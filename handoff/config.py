@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handoff.errors import ConfigError, did_you_mean
 
+_NULL = ("null", "~", "")
 C = TypeVar("C", bound="Config")
 
 
@@ -39,13 +40,15 @@ def parse_yaml(text: str) -> Any:
 
 
 def load_config(cls: type[C], path: str | Path | None = None, overrides: Mapping[str, Any] | None = None) -> C:
-    """Build `cls` from a YAML file and dotted overrides (`{"model.layers": "2"}`; string values are read as YAML).
+    """Build `cls` from a YAML file and dotted overrides (`{"model.layers": "2"}`).
+
+    An override that is a string is read as YAML, but where the key takes any text, as it stands.
 
     Raises ConfigError, which names the file, the key, what was found and what is allowed.
     """
     values = _read(path) if path is not None else {}
     for key, value in (overrides or {}).items():
-        _set(values, key, _parse_override(key, value))
+        _set(values, key, value if _takes_text(cls, key) and value not in _NULL else _parse_override(key, value))
     source = str(path) if path is not None else "configuration"
     try:
         return cls.model_validate(values)
@@ -67,16 +70,20 @@ def _read(path: str | Path) -> dict[str, Any]:
     return values
 
 
+def _takes_text(cls: type[BaseModel], key: str) -> bool:
+    """Is the key a `str`, or one that may be null?"""
+    *parents, last = key.split(".")
+    field = _class_at(cls, parents).model_fields.get(last)
+    return field is not None and {field.annotation, *get_args(field.annotation)} <= {str, str | None, type(None)}
+
+
 def _parse_override(key: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        parsed = parse_yaml(value)
+        return parse_yaml(value)
     except yaml.YAMLError as error:
         raise ConfigError("not valid YAML", field=key, found=value) from error
-    # An override has no comments: `order #W1` is meant as a whole.
-    cut = isinstance(parsed, str) and value.startswith(parsed) and "#" in value[len(parsed) :]
-    return value if cut or value.startswith("#") else parsed
 
 
 def _set(values: dict[str, Any], dotted: str, value: Any) -> None:
@@ -93,7 +100,7 @@ def _explain(cls: type[BaseModel], error: ValidationError, source: str) -> Confi
     path = [str(part) for part in first["loc"]]
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     if first["type"] == "extra_forbidden":
-        known = sorted(_fields_at(cls, path[:-1]))
+        known = sorted(_class_at(cls, path[:-1]).model_fields)
         hint = did_you_mean(path[-1], known)
         return ConfigError(f"unknown key{hint}{more}", file=source, field=".".join(path), allowed=known)
     found = first["input"] if first["type"] != "missing" and path else None
@@ -102,11 +109,12 @@ def _explain(cls: type[BaseModel], error: ValidationError, source: str) -> Confi
     )
 
 
-def _fields_at(cls: type[BaseModel], path: list[str]) -> list[str]:
+def _class_at(cls: type[BaseModel], path: list[str]) -> type[BaseModel]:
+    """The configuration at a path, as far as it leads."""
     for name in path:
         field = cls.model_fields.get(name)
         annotations = [field.annotation, *get_args(field.annotation)] if field else []
         inner = [a for a in annotations if isinstance(a, type) and issubclass(a, BaseModel)]
         if inner:
             cls = inner[0]
-    return list(cls.model_fields)
+    return cls

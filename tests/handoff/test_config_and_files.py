@@ -96,9 +96,11 @@ def test_a_hash_ignores_the_order_of_keys() -> None:
     assert sha256_json({"a": 1, "b": 2}) == sha256_json({"b": 2, "a": 1}) != sha256_json({"a": 2, "b": 1})
 
 
-@pytest.mark.parametrize("words", ["Cancel order #W6390527, then look.", "#W1 is late.", "plain words"])
-def test_words_of_an_override_are_not_cut_at_a_comment(words: str) -> None:
+@pytest.mark.parametrize("words", ["order #W1", "#W1 is late.", "Do this: cancel", "[1] look", "yes", "12", "{", "'a"])
+def test_an_override_of_a_text_stands_as_it_is(words: str) -> None:
     class Words(Config):
         text: str
+        other: str | None = "x"
 
-    assert load_config(Words, None, {"text": words}).text == words
+    assert load_config(Words, None, {"text": words, "other": words}) == Words(text=words, other=words)
+    assert load_config(Words, None, {"text": words, "other": "null"}).other is None
