@@ -6,7 +6,6 @@ tiny BERT from scratch or MiniLM; after training it is calibrated, gets a thresh
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -214,7 +213,6 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
         )
         model.bert.embeddings.requires_grad_(not config.freeze_embeddings)
         return tokenizer, model
-    scale = sizes.initial_scale or sizes.hidden**-0.5
     tokenizer = train_word_pieces(texts, sizes.vocabulary, lowercase=True, max_tokens=sizes.max_tokens)
     model = BertForSequenceClassification(
         BertConfig(
@@ -225,28 +223,14 @@ def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
             num_attention_heads=sizes.heads,
             hidden_dropout_prob=sizes.dropout,
             attention_probs_dropout_prob=sizes.dropout,
-            initializer_range=scale,
+            initializer_range=sizes.initial_scale or sizes.hidden**-0.5,
             max_position_embeddings=sizes.max_tokens,
             pad_token_id=tokenizer.pad_token_id,
             attn_implementation="eager",
             **names,
         )
     )
-    _place_by_waves(model.bert.embeddings.position_embeddings.weight, scale)
     return tokenizer, model
-
-
-def _place_by_waves(weights: Any, scale: float) -> None:
-    """Initial embeddings of positions: sines and cosines (Vaswani et al. 2017, section 3.5) instead of noise. From these a head
-    learns "the word before" for all positions at once, and phrases are what routers go by."""
-    import torch
-
-    places, width = weights.shape
-    rates = torch.exp(torch.arange(0, width, 2) * (-math.log(places) / width))
-    angles = torch.arange(places)[:, None] * rates
-    with torch.no_grad():
-        weights[:, 0::2] = scale * 2**0.5 * torch.sin(angles)
-        weights[:, 1::2] = scale * 2**0.5 * torch.cos(angles)[:, : width // 2]
 
 
 def minilm_folder() -> Path:
@@ -270,6 +254,8 @@ def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, f
 def undo_weights(model: Any, weights: tuple[float, float]) -> None:
     """Weights in the loss act as more examples of a format: the log-odds are off by the log of their ratio (Elkan 2001, "The
     foundations of cost-sensitive learning", theorem 2). Taken from the bias, the beliefs are those of the real frequencies."""
+    import math
+
     import torch
 
     with torch.no_grad():
