@@ -20,7 +20,7 @@ from handoff.config import Config
 from handoff.console import say, table, track
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError, OutputError
-from handoff.files import sha256_file, sha256_json, write_text
+from handoff.files import read_json, sha256_file, sha256_json, write_text
 from handoff.graph import Graph
 from handoff.plan import Plan
 from handoff.protocols.prose import Prose
@@ -107,12 +107,18 @@ class CorpusRow(NamedTuple):
         return self.delegation.tools
 
 
+def read_toolsets(folder: Path) -> dict[str, Toolset]:
+    """The tools of each domain of a corpus. Raises InputError."""
+    schemas = read_json(folder / TOOLS_FILE, "`handoff corpus` writes it")
+    return {domain: Toolset.from_schemas(tools) for domain, tools in schemas.items()}
+
+
 def read_corpus(folder: Path) -> dict[Split, list[CorpusRow]]:
     """The rows of a corpus that `run` wrote. Raises InputError where the folder holds none."""
     from datasets import load_from_disk
 
     try:
-        toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((folder / TOOLS_FILE).read_bytes()).items()}
+        toolsets = read_toolsets(folder)
         dataset = load_from_disk(str(folder))
     except OSError as error:
         raise InputError("holds no corpus: run `handoff corpus` first", file=folder) from error

@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 from pydantic import Field, model_validator
 
 from data.labelled import read_graphs
@@ -16,7 +15,7 @@ from handoff.config import Config
 from handoff.console import say, table, track
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError, MissingDependencyError
-from handoff.files import write_jsonl
+from handoff.files import read_json, write_jsonl
 from handoff.graph import Graph
 from handoff.protocols import load_protocol
 from handoff.routing import Decision, make_router
@@ -131,12 +130,7 @@ def _schemas(path: Path | None, domain: str) -> list[Any]:
 
 def _read_tools(path: Path) -> dict[str, list[Any]]:
     """Schemas by domain; under the empty name where the file is one array."""
-    try:
-        value = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({error})", file=path) from error
+    value = read_json(path)
     tools = {"": value} if isinstance(value, list) else value
     if not isinstance(tools, dict) or not all(isinstance(schemas, list) for schemas in tools.values()):
         raise InputError("must be an array of tool schemas, or one array a domain", file=path, found=type(value).__name__)

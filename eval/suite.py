@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -11,13 +12,14 @@ from typing import IO, Any
 import orjson
 from pydantic import Field, model_validator
 
+from eval.bench import Bench
 from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors.scripted import ScriptedExecutor
 from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
-from eval.workers import TrialOf, Workers
+from eval.workers import Workers
 from handoff.config import Config
 from handoff.console import say, set_quiet, table, track
 from handoff.files import atomic_write, write_text
@@ -27,7 +29,7 @@ from training.manifest import claim, complete, versions
 
 JOURNAL = "trials.part.jsonl"
 DEFAULT_ORACLE = ("nl", "ngh")
-AHEAD = 4
+AHEAD = 16
 """Trials a worker that are waited for at once, so that none is idle."""
 
 
@@ -110,8 +112,47 @@ CONFIG = SuiteConfig
 
 def run(config: SuiteConfig) -> int:
     """Run what is not done yet, then write `trials.jsonl` and `suite.json`."""
-    benchmarks, protocols = load(config)
-    claim(config.run, "eval", config, [config.graphs], free=("workers",))
+    benchmarks = load_benchmarks(config)
+    with open_bench(config, benchmarks) as bench:
+        models = bench.models()  # a model that cannot be loaded must not claim the folder
+        claim(config.run, "eval", config, [config.graphs], free=("workers",))
+        trials = _trials(config, benchmarks, bench)
+    write_trials(config.run / TRIALS_FILE, trials)
+    info = suite_info(config, models, benchmarks)
+    write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
+    complete(config.run)
+    (config.run / JOURNAL).unlink(missing_ok=True)
+    _summary(trials, config)
+    return 0
+
+
+def load_benchmarks(config: SuiteConfig) -> dict[str, Benchmark]:
+    """By name."""
+    return {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
+
+
+def load_protocols(config: SuiteConfig) -> dict[str, Protocol]:
+    """By name."""
+    return {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
+
+
+@contextmanager
+def open_bench(config: SuiteConfig, benchmarks: Mapping[str, Benchmark]) -> Iterator[Bench | Workers]:
+    """In this process, or in several, which load for themselves."""
+    if config.workers == 1:
+        yield Bench(benchmarks, load_protocols(config))
+        return
+    with Workers(config.workers, partial(_bench_of_worker, config)) as workers:
+        yield workers
+
+
+def _bench_of_worker(config: SuiteConfig) -> Bench:
+    set_quiet(True)
+    return Bench(load_benchmarks(config), load_protocols(config))
+
+
+def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> list[Trial]:
+    """Every trial, those of an earlier, stopped run included."""
     jobs = [
         (benchmark.name, task, spec.name, seed)
         for benchmark in benchmarks.values()
@@ -119,28 +160,15 @@ def run(config: SuiteConfig) -> int:
         for spec in config.protocols
         for seed in config.seeds
     ]
-    journal = config.run / JOURNAL
     finished = {t.key: t for t in _finished(config.run)}
     left = [job for job in jobs if job not in finished]
     if finished:
         say(f"{len(finished)} of {len(jobs)} trials were done before; {len(left)} are left")
     if left:
-        with journal.open("ab") as stream:
-            make = partial(trial_of, benchmarks, protocols) if config.workers == 1 else partial(_loaded, config)
-            finished |= {t.key: t for t in _run(left, make, config.workers, stream, config.run / "inspect")}
-    write_trials(config.run / TRIALS_FILE, (finished[job] for job in jobs))
-    info = suite_info(config, protocols, benchmarks)
-    write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
-    complete(config.run)
-    journal.unlink(missing_ok=True)
-    _summary([finished[job] for job in jobs], config)
-    return 0
-
-
-def load(config: SuiteConfig) -> tuple[dict[str, Benchmark], dict[str, Protocol]]:
-    """The benchmarks and protocols of a suite, by name."""
-    benchmarks = {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
-    return benchmarks, {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
+        with (config.run / JOURNAL).open("ab") as stream:
+            at_once = 1 if config.workers == 1 else AHEAD * config.workers
+            finished |= {t.key: t for t in _run(bench.in_turn(left), bench, at_once, stream, config.run / "inspect")}
+    return [finished[job] for job in jobs]
 
 
 def _finished(folder: Path) -> list[Trial]:
@@ -158,24 +186,7 @@ def _finished(folder: Path) -> list[Trial]:
     return list(read_trials(journal))
 
 
-def trial_of(benchmarks: Mapping[str, Benchmark], protocols: Mapping[str, Protocol]) -> TrialOf:
-    """What makes a trial, with the environments of these benchmarks."""
-    executors = {name: ScriptedExecutor(name, benchmark.environment) for name, benchmark in benchmarks.items()}
-
-    def trial(job: Job) -> Trial:
-        benchmark, task, protocol, seed = job
-        return executors[benchmark].trial(benchmarks[benchmark].delegations[task], protocols[protocol], protocol, seed)
-
-    return trial
-
-
-def _loaded(config: SuiteConfig) -> TrialOf:
-    """For a worker process."""
-    set_quiet(True)
-    return trial_of(*load(config))
-
-
-def _run(jobs: list[Job], make: Callable[[], TrialOf], workers: int, journal: IO[bytes], logs: Path) -> list[Trial]:
+def _run(jobs: list[Job], bench: Bench | Workers, at_once: int, journal: IO[bytes], logs: Path) -> list[Trial]:
     results: list[Trial] = []
     bar = iter(track(range(len(jobs)), "trials", len(jobs)))
 
@@ -185,22 +196,17 @@ def _run(jobs: list[Job], make: Callable[[], TrialOf], workers: int, journal: IO
         results.append(result)
         next(bar, None)
 
-    if workers == 1:
-        run_trials(jobs, make(), done, logs)
-    else:
-        with Workers(workers, make) as crew:
-            run_trials(crew.in_turn(jobs), crew.trial, done, logs, AHEAD * workers)
+    run_trials(jobs, bench.trial, done, logs, at_once)
     next(bar, None)
     return results
 
 
-def suite_info(config: SuiteConfig, protocols: dict[str, Protocol], benchmarks: dict[str, Benchmark]) -> SuiteInfo:
-    """What the report needs to know beside the trials."""
+def suite_info(config: SuiteConfig, told: Mapping[str, Any], benchmarks: Mapping[str, Benchmark]) -> SuiteInfo:
+    """What the report needs to know beside the trials; `told` is what protocols say of their models."""
     models: dict[str, ModelInfo] = {}
-    for name, protocol in protocols.items():
-        describe = getattr(protocol, "model_info", None)
-        info = ModelInfo.model_validate(describe()) if describe is not None else None
-        if info is not None and info not in models.values():  # one model behind several protocols is shown once
+    for name, about in told.items():
+        info = ModelInfo.model_validate(about)
+        if info not in models.values():  # one model behind several protocols is shown once
             models[name] = info
     return SuiteInfo(
         benchmark=config.benchmarks,
@@ -226,7 +232,7 @@ _PART_NOTE = {
 }
 
 
-def _floor_notes(benchmarks: dict[str, Benchmark], limit: int | None) -> list[str]:
+def _floor_notes(benchmarks: Mapping[str, Benchmark], limit: int | None) -> list[str]:
     """Tasks that every format gets right, because there is nothing to do."""
     notes = []
     for benchmark in benchmarks.values():

@@ -6,31 +6,36 @@ from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, zip_longest
 from types import TracebackType
+from typing import Any
 
 from data.workers import process_pool
+from eval.bench import Bench
 from eval.engine import Job
 from eval.trial import Trial
 from handoff.errors import HandoffError
 
-TrialOf = Callable[[Job], Trial]
-
-_trial_of: TrialOf | None = None
-"""In a worker process: how it makes a trial."""
+_bench: Bench | HandoffError | None = None
+"""In a worker process: its own bench, or why it has none."""
 
 
 class Workers:
-    """`count` processes, each with its own environments and models, made there by `make`."""
+    """A bench in `count` processes, each with its own, made there by `make`."""
 
-    def __init__(self, count: int, make: Callable[[], TrialOf]) -> None:
+    def __init__(self, count: int, make: Callable[[], Bench]) -> None:
         self._pools = [process_pool(1, "spawn", _prepare, make) for _ in range(count)]
+        for pool in self._pools:
+            pool.submit(_ready)  # a pool starts its process with the first work; all load at the same time
         self._places: dict[tuple[str, str], int] = {}
 
     def trial(self, job: Job) -> Trial:
         """Waits for the trial. Raises what it raised, and HandoffError where the process was killed."""
-        try:
-            return self._pools[self._place(job)].submit(_try, job).result()
-        except BrokenProcessPool as error:
-            raise HandoffError("a worker was killed (out of memory?); run the command again to go on") from error
+        made: Trial = self._ask(self._place(job), "trial", job)
+        return made
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        """As the first process tells. Raises what making the bench raised there."""
+        told: dict[str, dict[str, Any]] = self._ask(0, "models")
+        return told
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs in an order in which the next ones always belong to different processes."""
@@ -42,6 +47,12 @@ class Workers:
     def _place(self, job: Job) -> int:
         return self._places.setdefault(job[:2], len(self._places) % len(self._pools))
 
+    def _ask(self, place: int, question: str, *given: Any) -> Any:
+        try:
+            return self._pools[place].submit(_answer, question, *given).result()
+        except BrokenProcessPool as error:
+            raise HandoffError("a worker was killed (out of memory?); run the command again to go on") from error
+
     def __enter__(self) -> Workers:
         return self
 
@@ -50,11 +61,20 @@ class Workers:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _prepare(make: Callable[[], TrialOf]) -> None:
-    global _trial_of
-    _trial_of = make()
+def _prepare(make: Callable[[], Bench]) -> None:
+    """An error here would only kill the process: it is kept for whoever asks."""
+    global _bench
+    try:
+        _bench = make()
+    except HandoffError as error:
+        _bench = error
 
 
-def _try(job: Job) -> Trial:
-    assert _trial_of is not None
-    return _trial_of(job)
+def _ready() -> None:
+    """Loaded."""
+
+
+def _answer(question: str, *given: Any) -> Any:
+    if isinstance(_bench, HandoffError):
+        raise _bench
+    return getattr(_bench, question)(*given)

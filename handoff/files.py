@@ -65,6 +65,17 @@ def write_jsonl(path: str | Path, records: Iterable[Any]) -> int:
     return count
 
 
+def read_json(path: str | Path, advice: str = "") -> Any:
+    """One JSON value. Raises InputError, with `advice` where the file cannot be read."""
+    try:
+        return orjson.loads(Path(path).read_bytes())
+    except OSError as error:
+        reason = f"cannot read: {error.strerror or error}"
+        raise InputError(f"{reason}; {advice}" if advice else reason, file=path) from error
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"not valid JSON ({error})", file=path) from error
+
+
 def read_jsonl(path: str | Path) -> Iterator[tuple[int, Any]]:
     """Yield (line number from 1, value) of a file this project wrote. A bad line raises InputError with its number."""
     path = Path(path)

@@ -17,7 +17,7 @@ from pydantic import Field
 from handoff.console import say, table
 from handoff.errors import ConfigError
 from handoff.files import write_text
-from handoff.models.locate import find_run
+from handoff.models.locate import count_parameters, find_run
 from handoff.models.writer import GraphWriter
 from training.rewards import FIDELITIES, PARTS, Case, Failed, Fidelity, RewardError, Scored, score
 from training.run import MODEL_FOLDER, finish, is_main_process, last_checkpoint, open_run, shared_arguments, train
@@ -95,7 +95,7 @@ def run(config: GrpoConfig) -> int:
     if trained is None:
         return 0
     last = held_out_scores(trained, held_out, fidelity)
-    metrics = {"held_out_plans": len(held_out), "parameters": sum(p.numel() for p in trained.model.parameters())}
+    metrics = {"held_out_plans": len(held_out), "parameters": count_parameters(trained.model)}
     metrics |= summary(last) | {f"start_{key}": value for key, value in summary(first).items()} | gain(first, last, config.seed)
     finish(config, metrics)
     _show(metrics)

@@ -20,6 +20,7 @@ from handoff.console import say, table, track
 from handoff.delegation import Toolset
 from handoff.errors import ConfigError, InputError
 from handoff.files import read_jsonl, sha256_json, write_jsonl
+from handoff.models.locate import count_parameters
 from handoff.pieces import split_pieces
 from handoff.plan import Plan
 from handoff.protocols.tfidf import fit
@@ -73,11 +74,6 @@ class LinguaConfig(RunConfig):
     steps: int = Field(150, ge=1)
     batch_size: int = Field(8, ge=1)
     learning_rate: float = Field(3e-3, gt=0)
-    warmup_steps: float = Field(0.1, ge=0)
-    """Steps, or a share of all steps where it is below 1."""
-    weight_decay: float = Field(0.01, ge=0)
-    bf16: bool = False
-    use_cpu: bool = True
     validation_plans: int = Field(60, ge=1)
     """At most so many texts of the validation split are measured at each checkpoint."""
     report_plans: int = Field(60, ge=1)
@@ -120,7 +116,7 @@ def run(config: LinguaConfig) -> int:
         for split, part in rows.items()
     }
     model = make_model(config.architecture, tokenizer, config.seed)
-    say(f"{sum(p.numel() for p in model.parameters()):,} parameters, {len(tokenizer)} tokens, {len(examples['train'])} examples")
+    say(f"{count_parameters(model):,} parameters, {len(tokenizer)} tokens, {len(examples['train'])} examples")
     trainer = make_trainer(config, model, tokenizer, examples)
     train(trainer, config)
     trainer.model.cpu().save_pretrained(config.run / MODEL_FOLDER)
@@ -128,7 +124,7 @@ def run(config: LinguaConfig) -> int:
     metrics = measure(config.run / MODEL_FOLDER, rows["test"])
     found = trainer.evaluate(_dataset(examples["test"]), metric_key_prefix="held_out")
     metrics |= {key.removeprefix("held_out_"): found[key] for key in ("held_out_f1", "held_out_precision", "held_out_recall")}
-    metrics["parameters"] = sum(p.numel() for p in model.parameters())
+    metrics["parameters"] = count_parameters(model)
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
@@ -266,15 +262,7 @@ def make_trainer(config: LinguaConfig, model: PreTrainedModel, tokenizer: Any, e
 
     arguments = TrainingArguments(
         **shared_arguments(config, best="eval_f1", greater_is_better=True),
-        max_steps=config.steps,
-        per_device_train_batch_size=config.batch_size,
-        per_device_eval_batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        warmup_steps=config.warmup_steps,
-        weight_decay=config.weight_decay,
         lr_scheduler_type="cosine",
-        bf16=config.bf16,
-        use_cpu=config.use_cpu,
         train_sampling_strategy="group_by_length",
     )
     return Trainer(

@@ -16,6 +16,7 @@ from data.delegations import SOURCES, RoutingTask, routing_tasks
 from handoff.config import Config
 from handoff.console import say, table
 from handoff.errors import InputError, MissingDependencyError
+from handoff.models.locate import count_parameters
 from handoff.routing import make_router
 from handoff.routing.distilled import GRAPH, describe
 from training.router_artefact import Goal, conclude
@@ -95,11 +96,7 @@ class RouterConfig(RunConfig):
     steps: int = Field(600, ge=1)
     batch_size: int = Field(32, ge=1)
     learning_rate: float = Field(1e-3, gt=0)
-    warmup_steps: float = Field(0.1, ge=0)
-    """Steps, or a share of all steps where it is below 1."""
-    weight_decay: float = Field(0.01, ge=0)
     freeze_embeddings: bool = False
-    use_cpu: bool = True
 
     @model_validator(mode="after")
     def _one_label(self) -> RouterConfig:
@@ -133,7 +130,7 @@ def run(config: RouterConfig) -> int:
     goal = goal_of(config)
     data = prepare(config)
     tokenizer, model = make_model(config, [describe(example.delegation) for example in data.splits["train"]])
-    parameters = sum(p.numel() for p in model.parameters())
+    parameters = count_parameters(model)
     say(f"{parameters:,} parameters, {', '.join(f'{name} {len(part)}' for name, part in data.splits.items())}")
     weights = class_weights(data.splits["train"], config.balance)
     trainer = make_trainer(config, model, tokenizer, data.splits, weights)
@@ -270,14 +267,7 @@ def make_trainer(
 
     arguments = TrainingArguments(
         **shared_arguments(config, best="eval_loss", greater_is_better=False),
-        max_steps=config.steps,
-        per_device_train_batch_size=config.batch_size,
-        per_device_eval_batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        warmup_steps=config.warmup_steps,
-        weight_decay=config.weight_decay,
         lr_scheduler_type="cosine",
-        use_cpu=config.use_cpu,
         train_sampling_strategy="group_by_length",
     )
     return Trainer(

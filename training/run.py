@@ -59,6 +59,15 @@ class RunConfig(FitConfig):
     eval_steps: int = Field(200, ge=1)
     """Measure on the validation split and write a checkpoint every so many steps; a killed run goes on from the last whole
     one, and the best one becomes the run's model."""
+    steps: int = Field(500, ge=1)
+    batch_size: int = Field(8, ge=1)
+    """Examples a step on each device."""
+    learning_rate: float = Field(1e-3, gt=0)
+    warmup_steps: float = Field(0.05, ge=0)
+    """Steps, or a share of all steps where it is below 1."""
+    weight_decay: float = Field(0.01, ge=0)
+    bf16: bool = False
+    use_cpu: bool = True
     patience: int | None = Field(None, ge=1)
     """Stop early after so many measurements without a better one; None trains to the end."""
     wandb: Literal["off", "offline", "online"] = "off"
@@ -121,6 +130,14 @@ def shared_arguments(config: RunConfig, best: str, greater_is_better: bool) -> d
     """What every trainer hands to its TrainingArguments. `best` names the validation metric that chooses the best checkpoint."""
     return {
         "output_dir": str(config.run / CHECKPOINTS),
+        "max_steps": config.steps,
+        "per_device_train_batch_size": config.batch_size,
+        "per_device_eval_batch_size": config.batch_size,
+        "learning_rate": config.learning_rate,
+        "warmup_steps": config.warmup_steps,
+        "weight_decay": config.weight_decay,
+        "bf16": config.bf16,
+        "use_cpu": config.use_cpu,
         "eval_strategy": "steps",
         "eval_steps": config.eval_steps,
         "save_strategy": "steps",

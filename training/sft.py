@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff.console import say, table
+from handoff.models.locate import count_parameters
 from handoff.models.writer import GraphWriter
 from training.rewards import Case, graph_f1
 from training.run import MODEL_FOLDER, finish, open_run, shared_arguments, train
@@ -38,7 +39,7 @@ def run(config: SftConfig) -> int:
         return 0
     cases = load_cases(config)
     writer = load_start(config, cases["train"])
-    parameters = sum(p.numel() for p in writer.model.parameters())
+    parameters = count_parameters(writer.model)
     say(f"{parameters:,} parameters, {len(writer.tokenizer)} tokens, {len(cases['train'])} texts")
     trainer = make_trainer(config, writer, cases)
     train(trainer, config)

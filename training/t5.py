@@ -13,6 +13,7 @@ from handoff.console import say, table
 from handoff.errors import CodecError
 from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder, Supervision, inputs_of
 from handoff.models.cursor import END_TOKEN, Encoded
+from handoff.models.locate import count_parameters
 from handoff.models.vocabulary import Vocabulary
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
 from training.t5_plans import Row, VocabularyConfig, encode_row, make_vocabulary, read_rows, received
@@ -54,13 +55,8 @@ class T5Config(RunConfig):
     embedding_rate: float = Field(1, gt=0)
     """Times the learning rate for the embeddings. From scratch they start large and must move far, so a large factor
     learns in fewer steps; 1 for a pretrained base."""
-    warmup_steps: float = Field(0.05, ge=0)
-    """Steps, or a share of all steps where it is below 1."""
-    weight_decay: float = Field(0.01, ge=0)
     gold_repeats: int = Field(1, ge=1)
     """How often an epoch shows each of the benchmark's own training plans: they are few beside the sampled ones."""
-    bf16: bool = False
-    use_cpu: bool = True
     report_plans: int = Field(100, ge=1)
     """At most so many held-out plans are written out in full for the final metrics."""
 
@@ -80,13 +76,13 @@ def run(config: T5Config) -> int:
     encoded["train"] = [sent for sent, times in zip(encoded["train"], repeats, strict=True) for _ in range(times)]
     model = make_model(config.architecture, vocabulary, config.seed)
     model.config.supervision = config.supervision
-    say(f"{sum(p.numel() for p in model.parameters()):,} parameters, {vocabulary.size} ids, {len(encoded['train'])} plans")
+    say(f"{count_parameters(model):,} parameters, {vocabulary.size} ids, {len(encoded['train'])} plans")
     trainer = make_trainer(config, model, vocabulary, encoded)
     train(trainer, config)
     autoencoder = GraphAutoencoder(model.cpu(), vocabulary)
     autoencoder.save(config.run / MODEL_FOLDER)
     metrics = measure(autoencoder, rows, encoded, config.report_plans)
-    metrics["parameters"] = sum(p.numel() for p in model.parameters())
+    metrics["parameters"] = count_parameters(model)
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
@@ -139,15 +135,7 @@ def make_trainer(
     longest = MAX_TOKENS[config.supervision]
     arguments = Seq2SeqTrainingArguments(
         **shared_arguments(config, best="eval_wrong_a_plan", greater_is_better=False),
-        max_steps=config.steps,
-        per_device_train_batch_size=config.batch_size,
-        per_device_eval_batch_size=config.batch_size,
-        learning_rate=config.learning_rate,
-        warmup_steps=config.warmup_steps,
-        weight_decay=config.weight_decay,
         lr_scheduler_type="cosine",
-        bf16=config.bf16,
-        use_cpu=config.use_cpu,
         train_sampling_strategy="group_by_length",
     )
     return Seq2SeqTrainer(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
 from pydantic import Field
 
+from data.corpus import read_toolsets
 from handoff.config import Config
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError
@@ -51,7 +51,7 @@ def read_rows(corpus: Path, supervision: Supervision) -> dict[str, list[Row]]:
     """The delegations of each split."""
     from datasets import load_from_disk
 
-    toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((corpus / "tools.json").read_bytes()).items()}
+    toolsets = read_toolsets(corpus)
     prose = Prose()
 
     def row(record: dict[str, str]) -> Row:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 from pydantic import Field
 
+from data.corpus import read_toolsets
 from handoff.config import Config
 from handoff.console import say
 from handoff.delegation import Delegation, Toolset
@@ -83,13 +83,8 @@ class WriterConfig(RunConfig):
     batch_size: int = Field(4, ge=1)
     gradient_accumulation: int = Field(1, ge=1)
     learning_rate: float = Field(4e-3, gt=0)
-    warmup_steps: float = Field(0.05, ge=0)
-    """Steps, or a share of all steps where it is below 1."""
-    weight_decay: float = Field(0.01, ge=0)
-    bf16: bool = False
     activation_checkpointing: bool = False
     """Less memory for more time."""
-    use_cpu: bool = True
     report_plans: int = Field(226, ge=1)
     """At most so many held-out plans (validation and test) are written for the final metrics."""
 
@@ -102,7 +97,7 @@ def load_cases(config: WriterConfig, gazetteer: Sequence[str] | None = None) -> 
     from datasets import load_from_disk
 
     corpus = config.corpus
-    toolsets = {d: Toolset.from_schemas(s) for d, s in orjson.loads((corpus / "tools.json").read_bytes()).items()}
+    toolsets = read_toolsets(corpus)
     dataset = load_from_disk(str(corpus))
     rows_of = {split: list(dataset[split].select_columns(["id", "domain", "graph"])) for split in dataset}
     rows_of["train"] = chosen(rows_of["train"], config)
@@ -212,15 +207,7 @@ def adapter(config: WriterConfig) -> Any:
 def shared_training(config: WriterConfig) -> dict[str, Any]:
     """The part of TRL's arguments that SFT and GRPO have in common."""
     return {
-        "max_steps": config.steps,
-        "per_device_train_batch_size": config.batch_size,
-        "per_device_eval_batch_size": config.batch_size,
         "gradient_accumulation_steps": config.gradient_accumulation,
-        "learning_rate": config.learning_rate,
-        "warmup_steps": config.warmup_steps,
-        "weight_decay": config.weight_decay,
-        "bf16": config.bf16,
-        "use_cpu": config.use_cpu,
         "gradient_checkpointing": None,  # the old name, which TRL would turn on
         "activation_checkpointing": config.activation_checkpointing,
     }

@@ -14,7 +14,7 @@ from eval.export.adapter import Base, base_of, merge, pin
 from eval.export.base import Kind
 from eval.export.safety import safe_files
 from handoff.errors import InputError, OutputError
-from handoff.files import sha256_file, write_text
+from handoff.files import read_json, sha256_file, write_text
 from handoff.models.locate import EXPORT_FILE
 from handoff.models.writer import ADAPTER_FILE
 from training.manifest import COMPLETE_FILE, MANIFEST_FILE
@@ -59,12 +59,7 @@ def read_run(folder: Path, kind: Kind) -> Run:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        value = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({error})", file=path) from error
+    value = read_json(path)
     if not isinstance(value, dict):
         raise InputError("must be a JSON object", file=path, found=type(value).__name__)
     return value

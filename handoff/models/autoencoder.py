@@ -103,8 +103,7 @@ class GraphAutoencoder:
             if true is None or (most is not None and len(found) >= most):
                 return best
             if best != true or _is_close(logits, ranked, cursor):
-                order = list(cursor.allowed(ranked))
-                found.append(Hint(place, order.index(true)))
+                found.append(Hint(place, next(rank for rank, token in enumerate(cursor.allowed(ranked)) if token == true)))
             return true
 
         tokens = self._write(plan.values, tools, pick)

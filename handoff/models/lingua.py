@@ -20,6 +20,7 @@ from typing import Any
 
 from handoff.errors import CodecError, ConfigError, InputError, MissingDependencyError
 from handoff.faithfulness import unfaithful
+from handoff.models.locate import count_parameters
 from handoff.pieces import Span, join_pieces, split_pieces
 from handoff.tokens import count_tokens
 
@@ -62,7 +63,7 @@ class Lingua:
         with _kept_state():
             self._compressor = _load(self.model, revision, local)
         added = len(self._compressor.added_tokens) * self._compressor.model.config.hidden_size
-        self.parameters = sum(p.numel() for p in self._compressor.model.parameters()) - added
+        self.parameters = count_parameters(self._compressor.model) - added
         """Of the model as it was trained, without the embeddings that the library adds."""
 
     def compress(self, text: str, rate: float | None = None) -> Compressed:

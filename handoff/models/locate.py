@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from handoff.errors import HandoffError, InputError, MissingDependencyError
+from handoff.files import read_json
 
 CHECKPOINTS = Path("checkpoints")
 EXPORT_FILE = "handoff.json"
@@ -32,6 +34,19 @@ def find_run(run: str | Path) -> Path:
             return folder
     known = sorted(path.parent.name for path in CHECKPOINTS.glob("*/model"))
     raise InputError("no trained model there: run `handoff train` first", file=run, allowed=known or "none is trained yet")
+
+
+def run_info(folder: Path, parameters: int) -> dict[str, Any]:
+    """What a report says of the model in a run's folder: its name, its size, and what its training measured, if that is there."""
+    path = folder / "metrics.json"
+    metrics = read_json(path) if path.exists() else {}
+    metrics.pop("parameters", None)
+    return {"run": folder.name, "parameters": parameters, "training": metrics}
+
+
+def count_parameters(model: Any) -> int:
+    """Of a torch module."""
+    return sum(p.numel() for p in model.parameters())
 
 
 def model_folder(run: Path) -> Path:

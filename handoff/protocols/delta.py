@@ -15,8 +15,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import orjson
-
 from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
@@ -24,7 +22,7 @@ from handoff.graph import Graph, validate
 from handoff.models.correction import Corrector
 from handoff.models.hints import code_words
 from handoff.models.line_text import Words
-from handoff.models.locate import find_run
+from handoff.models.locate import find_run, run_info
 from handoff.models.predictor import Library
 from handoff.models.skeleton import NEW, Line, Memory, linearise, plan_of
 from handoff.models.skeleton_reader import read_line
@@ -102,8 +100,7 @@ class Delta:
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the predictor."""
-        metrics = orjson.loads((self.folder / "metrics.json").read_bytes()) if (self.folder / "metrics.json").exists() else {}
-        return {"run": self.folder.name, "parameters": 0, "training": metrics}
+        return run_info(self.folder, 0)
 
 
 def in_compact_form(graph: Graph, tools: Toolset) -> str:

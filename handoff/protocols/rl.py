@@ -11,14 +11,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
 from handoff.faithfulness import check_faithful, sources_of
 from handoff.models.dictation import read_written
-from handoff.models.locate import find_run, model_folder
+from handoff.models.locate import count_parameters, find_run, model_folder, run_info
 from handoff.models.writer import GraphWriter
 from handoff.placeholders import Lifted
 from handoff.plan import Plan
@@ -78,7 +76,4 @@ class Rl:
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the model behind the protocol."""
-        metrics = orjson.loads((self.folder / "metrics.json").read_bytes()) if (self.folder / "metrics.json").exists() else {}
-        parameters = sum(p.numel() for p in self.writer.model.parameters())
-        metrics.pop("parameters", None)
-        return {"run": self.folder.name, "parameters": parameters, "training": metrics}
+        return run_info(self.folder, count_parameters(self.writer.model))

@@ -16,14 +16,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import CodecError, GraphError
 from handoff.faithfulness import check_faithful, sources_of
 from handoff.models.autoencoder import MAX_TOKENS, GraphAutoencoder
 from handoff.models.hints import check_sum, read_hints, write_hints
-from handoff.models.locate import find_run, model_folder
+from handoff.models.locate import count_parameters, find_run, model_folder, run_info
 from handoff.protocols.base import Reading
 from handoff.protocols.t5_content import CONTENTS
 from handoff.scalar import WORD_STOPS, Scalar, format_scalar, scan_scalar
@@ -93,10 +91,7 @@ class T5:
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the model behind the protocol."""
-        metrics = orjson.loads((self.folder / "metrics.json").read_bytes()) if (self.folder / "metrics.json").exists() else {}
-        parameters = sum(p.numel() for p in self.autoencoder.model.parameters())
-        metrics.pop("parameters", None)
-        return {"run": self.folder.name, "parameters": parameters, "training": metrics}
+        return run_info(self.folder, count_parameters(self.autoencoder.model))
 
 
 def write_values(values: tuple[Scalar, ...]) -> str:

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError, InputError
-from handoff.files import sha256_json
+from handoff.files import read_json, sha256_json
 from handoff.identifiers import is_identifier
 from handoff.models.locate import find_run
 from handoff.protocols.base import Reading
@@ -66,12 +64,7 @@ def _smooth(documents: int, frequency: int) -> float:
 
 def load_table(path: Path) -> dict[str, Any]:
     """Read a table. Raises InputError where the file is none, or was changed after it was written."""
-    try:
-        table = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}; `handoff train tfidf` writes it", file=path) from error
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({error})", file=path) from error
+    table = read_json(path, "`handoff train tfidf` writes it")
     if not isinstance(table, dict) or set(table) != {"documents", "idf", "keep", "hash"}:
         raise InputError("not an idf table", file=path, found=table, allowed="documents, idf, keep, hash")
     if table != seal({"documents": table["documents"], "idf": table["idf"]}, table["keep"]):

@@ -31,7 +31,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteConfig:
     )
 
 
-def without_engine(jobs: list[Job], trial: object, done: object, logs: Path, stop_after: int | None = None) -> None:
+def without_engine(
+    jobs: list[Job], trial: object, done: object, logs: Path, at_once: int = 1, stop_after: int | None = None
+) -> None:
     for number, job in enumerate(jobs):
         if number == stop_after:
             raise KeyboardInterrupt
@@ -61,7 +63,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
         stream.write(b'{"half a rec')
     made: list[Job] = []
 
-    def count(jobs: list[Job], trial: object, done: object, logs: Path) -> None:
+    def count(jobs: list[Job], trial: object, done: object, logs: Path, at_once: int) -> None:
         made.extend(jobs)
         without_engine(jobs, trial, done, logs)
 

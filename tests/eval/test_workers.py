@@ -4,47 +4,59 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy_benchmark import benchmark
 
+from eval.bench import Bench
 from eval.engine import Job, run_trials
-from eval.suite import trial_of
 from eval.trial import Trial
-from eval.workers import TrialOf, Workers
-from handoff.errors import HandoffError
+from eval.workers import Workers
+from handoff.errors import HandoffError, InputError
 from handoff.protocols import load_protocol
 
 TASKS = [f"cancel-{number}" for number in range(5)]
 JOBS = [("toy", task, name, seed) for task in TASKS for name in ("nl", "compact") for seed in (0, 1)]
 
 
-def make() -> TrialOf:
-    toy = benchmark("toy", 5)
-    return trial_of({"toy": toy}, {name: load_protocol(name) for name in ("nl", "compact")})
+def make() -> Bench:
+    return Bench({"toy": benchmark("toy", 5)}, {name: load_protocol(name) for name in ("nl", "compact")})
 
 
-def with_process_id() -> TrialOf:
-    trial = make()
-    return lambda job: trial(job).model_copy(update={"detail": str(os.getpid())})
+class WithProcessId(Bench):
+    def trial(self, job: Job) -> Trial:
+        return super().trial(job).model_copy(update={"detail": str(os.getpid())})
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        return {"nl": {"run": "x"}}
 
 
-def killed() -> TrialOf:
-    return lambda job: os._exit(9)
+def with_process_id() -> Bench:
+    bench = make()
+    return WithProcessId(bench.benchmarks, bench.protocols)
 
 
-def raises() -> TrialOf:
-    def trial(job: Job) -> Trial:
+class Killed(Bench):
+    def trial(self, job: Job) -> Trial:
+        os._exit(9)
+
+
+class Raises(Bench):
+    def trial(self, job: Job) -> Trial:
         raise HandoffError("a bug of ours")
 
-    return trial
+
+def cannot_be_made() -> Bench:
+    raise InputError("no model there", file="x")
 
 
-def all_of(make: partial[TrialOf] | TrialOf, logs: Path) -> list[Trial]:
+def all_of(make: Callable[[], Bench], logs: Path) -> list[Trial]:
     done: list[Trial] = []
-    with Workers(2, make) as workers:  # type: ignore[arg-type]
+    with Workers(2, make) as workers:
         run_trials(workers.in_turn(JOBS), workers.trial, done.append, logs, at_once=8)
     return done
 
@@ -55,8 +67,8 @@ def test_two_processes_make_the_trials_of_one(tmp_path: Path) -> None:
     homes = defaultdict(set)
     for trial in found.values():
         homes[trial.task_id].add(trial.detail)
-    assert {key: trial.model_copy(update={"detail": alone(key).detail}) for key, trial in found.items()} == {
-        job: alone(job) for job in JOBS
+    assert {key: trial.model_copy(update={"detail": alone.trial(key).detail}) for key, trial in found.items()} == {
+        job: alone.trial(job) for job in JOBS
     }
     assert all(len(processes) == 1 for processes in homes.values())
     assert len(set.union(*homes.values())) == 2
@@ -69,7 +81,17 @@ def test_the_next_jobs_are_of_different_processes() -> None:
     assert order[0][1] != order[1][1]
 
 
-@pytest.mark.parametrize(("make", "reason"), [(killed, "a worker was killed"), (raises, "a bug of ours")])
-def test_a_worker_that_breaks_stops_the_run(make: TrialOf, reason: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "reason"), [(Killed, "a worker was killed"), (Raises, "a bug of ours")])
+def test_a_worker_that_breaks_stops_the_run(kind: type[Bench], reason: str, tmp_path: Path) -> None:
     with pytest.raises(HandoffError, match=reason):
-        all_of(make, tmp_path)
+        all_of(partial(kind, {}, {}), tmp_path)
+
+
+def test_what_a_process_cannot_load_is_told_as_it_was_raised() -> None:
+    with Workers(2, cannot_be_made) as workers, pytest.raises(InputError, match="x: no model there"):
+        workers.models()
+
+
+def test_the_models_are_told_by_one_process() -> None:
+    with Workers(2, with_process_id) as workers:
+        assert workers.models() == {"nl": {"run": "x"}}

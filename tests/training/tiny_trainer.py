@@ -32,15 +32,12 @@ class Run:
     """Trains towards a slope of 10 while validation wants `wanted`: it gets better until the weight passes that, then worse."""
 
     def __init__(self, folder: Path, wanted: float, steps: int = 20, callbacks: Sequence[Any] = (), **changes: Any) -> None:
-        self.config = RunConfig.model_validate({"run": folder, "eval_steps": 2, **changes})
+        values = {"run": folder, "eval_steps": 2, "steps": steps, "batch_size": 4, "learning_rate": 0.5}
+        self.config = RunConfig.model_validate({**values, "warmup_steps": 0, "weight_decay": 0, **changes})
         self.model = Slope()
         arguments = TrainingArguments(
             **shared_arguments(self.config, best="eval_loss", greater_is_better=False),
-            max_steps=steps,
-            per_device_train_batch_size=4,
-            learning_rate=0.5,
             lr_scheduler_type="constant",
-            use_cpu=True,
         )
         self.trainer = Trainer(
             self.model,

@@ -1,0 +1,33 @@
+"""What makes a trial: environments with an executor each, protocols with their models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval.benchmarks import Benchmark
+from eval.engine import Job
+from eval.executors.scripted import ScriptedExecutor
+from eval.trial import Trial
+from handoff.protocols import Protocol
+
+
+class Bench:
+    """Of one process."""
+
+    def __init__(self, benchmarks: Mapping[str, Benchmark], protocols: Mapping[str, Protocol]) -> None:
+        self.benchmarks, self.protocols = benchmarks, protocols
+        self._executors = {name: ScriptedExecutor(name, benchmark.environment) for name, benchmark in benchmarks.items()}
+
+    def trial(self, job: Job) -> Trial:
+        benchmark, task, protocol, seed = job
+        delegation = self.benchmarks[benchmark].delegations[task]
+        return self._executors[benchmark].trial(delegation, self.protocols[protocol], protocol, seed)
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        """Protocol -> what there is to say of the model behind it, where it has one."""
+        return {name: protocol.model_info() for name, protocol in self.protocols.items() if hasattr(protocol, "model_info")}
+
+    def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
+        """The order in which to run them: as they are."""
+        return list(jobs)
