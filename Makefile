@@ -45,14 +45,14 @@ routers: setup
 lane-1:
 	$(HANDOFF) train sft --config configs/sft/tiny.yaml
 	$(HANDOFF) train grpo --config configs/grpo/tiny.yaml
+	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml
+	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml
 	$(HANDOFF) train lingua --config configs/lingua/tiny-blind.yaml
 
 lane-2:
 	$(HANDOFF) train t5 --config configs/t5/tiny.yaml
 	$(HANDOFF) train t5 --config configs/t5/tiny-text.yaml
 	$(HANDOFF) train lingua --config configs/lingua/tiny.yaml
-	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml
-	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml
 
 # The same in small, for CI: every stage, few plans, few steps, six tasks.
 smoke: setup
