@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -161,16 +161,15 @@ def test_a_base_is_taken_by_folder_or_by_id_with_its_revision(corpus: Path, star
         grpo.run(grpo_config(corpus, start, tmp_path / "none", init=None))
 
 
-class Script:
+class Script(GraphWriter):
     """A writer that writes what a test says."""
 
-    reads = "prose"
-
     def __init__(self, answer: Callable[[str], str]) -> None:
+        super().__init__(None, None)  # type: ignore[arg-type]
         self.answer = answer
         self.calls = 0
 
-    def write(self, texts: list[str]) -> list[str]:
+    def write(self, texts: Sequence[str]) -> list[str]:
         self.calls += 1
         return [self.answer(text) for text in texts]
 
@@ -186,7 +185,7 @@ def delegation(number: int) -> Delegation:
 
 def use(protocol: Rl, answer: Callable[[str], str]) -> Script:
     script = Script(answer)
-    protocol.writer = script  # type: ignore[assignment]
+    protocol.writer = script
     return script
 
 
