@@ -114,9 +114,10 @@ def run(config: SuiteConfig) -> int:
     """Run what is not done yet, then write `trials.jsonl` and `suite.json`."""
     benchmarks = load_benchmarks(config)
     with open_bench(config, benchmarks) as bench:
-        models = bench.models()  # a model that cannot be loaded must not claim the folder
+        bench.models()  # a model that cannot be loaded must not claim the folder
         claim(config.run, "eval", config, [config.graphs], free=("workers",))
         trials = _trials(config, benchmarks, bench)
+        models = bench.models()  # some tell what they achieved
     write_trials(config.run / TRIALS_FILE, trials)
     info = suite_info(config, models, benchmarks)
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")

@@ -33,9 +33,10 @@ class Workers:
         return made
 
     def models(self) -> dict[str, dict[str, Any]]:
-        """As the first process tells. Raises what making the bench raised there."""
-        told: dict[str, dict[str, Any]] = self._ask(0, "models")
-        return told
+        """As the processes tell; a rate that each achieved on its own texts becomes the mean over all texts. Raises what making
+        the bench raised there."""
+        told = [self._ask(place, "models") for place in range(len(self._pools))]
+        return {name: _together([each[name] for each in told]) for name in told[0]}
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs in an order in which the next ones always belong to different processes."""
@@ -59,6 +60,16 @@ class Workers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for pool in self._pools:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One model, as several processes met it (`texts`, `achieved_rate`)."""
+    met = [each["training"] for each in told if each.get("training", {}).get("texts")]
+    if not met:
+        return told[0]
+    texts = sum(each["texts"] for each in met)
+    rate = sum(each["achieved_rate"] * each["texts"] for each in met) / texts
+    return {**told[0], "training": {**met[0], "achieved_rate": rate, "texts": texts}}
 
 
 def _prepare(make: Callable[[], Bench]) -> None:

@@ -16,8 +16,8 @@ from eval.report.summary import summarise
 from handoff.errors import InputError
 from training.manifest import MANIFEST_FILE
 
-MEASURED_AGAIN = ("achieved_rate",)
-"""What a protocol says of its model after the evaluation's own texts, under the name of a held-out metric."""
+MEASURED_AGAIN = ("achieved_rate", "texts")
+"""What a protocol says of its model after the evaluation's own texts, in part under the name of a held-out metric."""
 
 
 class Result(NamedTuple):

@@ -41,7 +41,7 @@ class Compressor:
         return self._done[text].text
 
     def info(self) -> dict[str, Any]:
-        """What the report says of the model; `asked_rate` and the mean `achieved_rate` of the texts so far, in o200k tokens."""
+        """What the report says of the model; `asked_rate`, and the mean `achieved_rate` (o200k) of the `texts` so far."""
         path = self.folder / "metrics.json" if self.folder else None
         training: dict[str, Any] = orjson.loads(path.read_bytes()) if path is not None and path.exists() else {}
         training.pop("parameters", None)
@@ -50,6 +50,7 @@ class Compressor:
             training["asked_rate"] = self.rate
         if self._done:
             training["achieved_rate"] = sum(c.achieved for c in self._done.values()) / len(self._done)
+            training["texts"] = len(self._done)
         name = self.folder.name if self.folder else f"{self.lingua.model} at {self.lingua.revision}"
         return {"run": name, "parameters": self.lingua.parameters, "training": training}
 

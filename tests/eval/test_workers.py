@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from toy_benchmark import benchmark
@@ -30,9 +30,6 @@ def make() -> Bench:
 class WithProcessId(Bench):
     def trial(self, job: Job) -> Trial:
         return super().trial(job).model_copy(update={"detail": str(os.getpid())})
-
-    def models(self) -> dict[str, dict[str, Any]]:
-        return {"nl": {"run": "x"}}
 
 
 def with_process_id() -> Bench:
@@ -92,6 +89,24 @@ def test_what_a_process_cannot_load_is_told_as_it_was_raised() -> None:
         workers.models()
 
 
-def test_the_models_are_told_by_one_process() -> None:
-    with Workers(2, with_process_id) as workers:
-        assert workers.models() == {"nl": {"run": "x"}}
+class Achieves(Bench):
+    """Each trial achieves a rate that its task names."""
+
+    rates: ClassVar[list[float]] = []
+
+    def trial(self, job: Job) -> Trial:
+        self.rates.append(0.1 * int(job[1]))
+        return make().trial(("toy", "cancel-0", "nl", 0))
+
+    def models(self) -> dict[str, dict[str, Any]]:
+        met = {"texts": len(self.rates), "achieved_rate": sum(self.rates) / len(self.rates)} if self.rates else {}
+        return {"nl": {"run": "x", "training": {"f1": 0.5, **met}}}
+
+
+def test_rates_that_processes_achieved_become_the_mean_over_all_texts() -> None:
+    with Workers(2, partial(Achieves, {}, {})) as workers:
+        assert workers.models() == {"nl": {"run": "x", "training": {"f1": 0.5}}}
+        for number in (1, 2, 3):
+            workers.trial(("toy", str(number), "nl", 0))
+        training = workers.models()["nl"]["training"]
+    assert training == {"f1": 0.5, "texts": 3, "achieved_rate": pytest.approx(0.2)}

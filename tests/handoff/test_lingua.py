@@ -194,6 +194,7 @@ def test_lingua_shortens_the_prose_and_says_how_far(folder: Path) -> None:
     assert info["run"] == folder.name
     assert info["training"]["asked_rate"] == 0.5
     assert 0.2 < info["training"]["achieved_rate"] < 0.8
+    assert info["training"]["texts"] == 1
 
 
 def test_hybrid_keeps_the_fields_whole_and_reads_what_crosses(folder: Path) -> None:
