@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from handoff.console import say, table
 from handoff.errors import ConfigError
 from handoff.files import write_text
 from handoff.models.locate import count_parameters, find_run
-from handoff.models.writer import GraphWriter
+from handoff.models.writer import GraphWriter, load_settings
 from training.rewards import FIDELITIES, PARTS, Case, Failed, Fidelity, RewardError, Scored, score
 from training.run import MODEL_FOLDER, finish, is_main_process, last_checkpoint, open_run, shared_arguments, train
 from training.writing import (
@@ -70,6 +70,12 @@ class GrpoConfig(WriterConfig):
     vllm_regex: str | None = None
     """Structured output: what vLLM may write."""
 
+    @model_validator(mode="after")
+    def _whole_groups(self) -> GrpoConfig:
+        if self.batch_size % self.generations:
+            raise ValueError(f"`batch_size` must be a multiple of `generations` ({self.generations}); found {self.batch_size}")
+        return self
+
 
 CONFIG = GrpoConfig
 
@@ -78,6 +84,8 @@ def run(config: GrpoConfig) -> int:
     """Train, then compare with the start on the held-out plans. A run that was stopped goes on; a complete one is left alone."""
     start = find_run(config.init) if config.init is not None else None
     inputs = [config.corpus] if start is None else [config.corpus, start / MODEL_FOLDER]
+    if start is not None:
+        load_settings(start / MODEL_FOLDER)  # another kind of run must not claim the folder
     if open_run(config, "train grpo", inputs, parents=[str(start)] if start else ()):
         return 0
     before = load_writer(config, start)
@@ -129,8 +137,6 @@ def make_trainer(config: GrpoConfig, writer: GraphWriter, cases: Mapping[str, Se
     from trl import GRPOConfig as Arguments
     from trl import GRPOTrainer
 
-    if config.batch_size % config.generations:
-        raise ConfigError("must be a multiple of generations", field="batch_size", found=config.batch_size)
     vllm: dict[str, Any] = {}
     if config.vllm:
         vllm = {

@@ -50,16 +50,7 @@ class GraphWriter:
         from transformers import PreTrainedTokenizerFast
 
         folder = Path(folder)
-        try:
-            settings = orjson.loads((folder / WRITER_FILE).read_bytes())
-            reads, most = settings["reads"], int(settings["max_new_tokens"])
-            gazetteer = tuple(map(str, settings.get("gazetteer", ())))
-        except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            raise InputError("not a graph writer: cannot read its settings", file=folder / WRITER_FILE) from error
-        if reads not in get_args(Reads):
-            raise InputError(
-                "unknown kind of input", file=folder / WRITER_FILE, field="reads", found=reads, allowed=get_args(Reads)
-            )
+        reads, most, gazetteer = load_settings(folder)
         model = load_weights(folder).to(device).eval()
         # not AutoTokenizer: for a Qwen2 it puts Qwen's splitting of words in the place of the one in tokenizer.json
         return cls(model, PreTrainedTokenizerFast.from_pretrained(str(folder)), reads, most, gazetteer)
@@ -115,6 +106,20 @@ class GraphWriter:
         self.model.train(was_training)
         new = found[:, inputs["input_ids"].shape[1] :]
         return [str(text) for text in self.tokenizer.batch_decode(new, skip_special_tokens=True)]
+
+
+def load_settings(folder: Path) -> tuple[Reads, int, tuple[str, ...]]:
+    """What a writer reads, how much it may write, and its gazetteer. Raises InputError where the folder holds no writer."""
+    file = folder / WRITER_FILE
+    try:
+        settings = orjson.loads(file.read_bytes())
+        reads, most = settings["reads"], int(settings["max_new_tokens"])
+        gazetteer = tuple(map(str, settings.get("gazetteer", ())))
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise InputError("not a graph writer: cannot read its settings", file=file) from error
+    if reads not in get_args(Reads):
+        raise InputError("unknown kind of input", file=file, field="reads", found=reads, allowed=get_args(Reads))
+    return reads, most, gazetteer
 
 
 def as_prompt(text: str, tokenizer: PreTrainedTokenizerBase) -> str:

@@ -17,7 +17,7 @@ from toy_corpus import SCHEMAS, CrashError, crash, outcome, plan, stop_at, write
 
 from handoff.codec import load_codec
 from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, ConfigError
+from handoff.errors import CodecError, ConfigError, InputError
 from handoff.faithfulness import unfaithful
 from handoff.models.writer import GraphWriter
 from handoff.plan import Plan
@@ -266,6 +266,15 @@ def test_groups_without_variance_stop_the_run(corpus: Path, start: Path) -> None
     with pytest.raises(RewardError, match="all texts have the same reward"):
         for _ in range(4):
             call(reward, ["", "", "", ""])
+
+
+def test_wrong_settings_and_a_wrong_start_claim_no_folder(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="multiple of `generations`"):
+        grpo.GrpoConfig(batch_size=30, generations=8)
+    (tmp_path / "other" / "model").mkdir(parents=True)
+    with pytest.raises(InputError, match="not a graph writer"):
+        grpo.run(grpo.GrpoConfig(run=tmp_path / "run", corpus=corpus, init=tmp_path / "other"))
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_gain_has_the_interval_of_its_pairs() -> None:
