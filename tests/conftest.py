@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from handoff.console import set_quiet
+
+# A busy machine is no failure: no property is judged by how long its examples take.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """A test that turned the console's voice off leaves it on."""
+    yield
+    set_quiet(False)
 
 
 @pytest.fixture(scope="session")

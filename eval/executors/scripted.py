@@ -75,7 +75,7 @@ class ScriptedExecutor:
         except HandoffError as error:
             return record.failed("protocol_error", f"decode: {error}")
         record.read(reading)
-        invented = unfaithful(reading.text, sources_of(delegation)) if reading.graph is not None else []
+        invented = unfaithful(reading.text, [record.plan, *sources_of(delegation)]) if reading.graph is not None else []
         if invented:
             return record.failed("unfaithful", f"not in the delegation: {', '.join(invented[:5])}")
         return self._carry_out(record, reading)

@@ -26,6 +26,7 @@ from handoff.plan import Plan, Step
 from handoff.protocols import load_protocol
 from handoff.protocols.base import Reading
 from handoff.protocols.t5 import T5, read_values, write_values
+from handoff.reference import Reference
 from handoff.tokens import count_tokens
 from training.t5 import Architecture, make_model
 
@@ -124,6 +125,14 @@ def test_with_few_hints_the_model_goes_on_alone(run_folder: Path) -> None:
         assert alone.decode(alone.encode(sent, 0), TOOLS).graph is not None
     except (CodecError, GraphError) as error:
         assert str(error)
+
+
+def test_a_key_that_looks_like_a_number_is_no_invention(protocol: T5) -> None:
+    inner = Reference("t2", ("2",))  # written as $2.2
+    plan = Plan(
+        (Step("get_user", {"user_id": "u1"}), Step("get_user", {"user_id": "u2"}), Step("get_order", {"order_id": inner}))
+    )
+    assert protocol.decode(protocol.encode(delegation(plan.to_graph()), 0), TOOLS).graph is not None
 
 
 def test_what_the_model_makes_up_alone_is_not_sent(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
