@@ -68,7 +68,8 @@ smoke: setup
 	$(HANDOFF) train lingua --config configs/lingua/tiny.yaml $(SMALL) --train_plans 40 --steps 20 --eval_steps 10 --run $(SMOKE)/lingua
 	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml $(SMALL) --run $(SMOKE)/predictor
 	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml $(SMALL) --tasks 6 --run $(SMOKE)/tfidf
-	$(HANDOFF) train router --config configs/router/tiny.yaml --recombined 100 --steps 20 --eval_steps 10 --run $(SMOKE)/router
+	$(HANDOFF) train router --config configs/router/tiny.yaml $(SMALL) --sources '[tau2-retail, tau2-airline, tau2-telecom]' \
+		--recombined 100 --steps 20 --eval_steps 10 --run $(SMOKE)/router
 	$(HANDOFF) curves $(SMOKE)/t5 $(SMOKE)/grpo --out $(SMOKE)/curves
 	$(HANDOFF) eval --config configs/eval/smoke.yaml
 	$(HANDOFF) report $(SMOKE)/eval
