@@ -90,9 +90,7 @@ def make_gazetteer(plans: Iterable[Plan], tools: Iterable[Toolset]) -> tuple[str
     found: set[str] = set()
     for plan in plans:
         for step in plan.steps:
-            places = [r.path for value in step.arguments.values() for r in references(value)]
-            places += [guard.that.path for guard in step.guards]
-            found.update(text for path in places for text in _conditions(path))
+            found.update(text for path in _paths(step) for text in _conditions(path))
     return tuple(sorted(text for text in found if _PHRASE.fullmatch(text) and known.isdisjoint(_LETTERS.findall(text))))
 
 
@@ -210,13 +208,17 @@ def _said(plan: Plan) -> Iterator[Scalar]:
     for step in plan.steps:
         yield step.name
         yield from step.arguments
-        paths = [r.path for value in step.arguments.values() for r in references(value)]
-        paths += [guard.that.path for guard in step.guards] + [effect.path for effect in step.effects]
-        for path in paths:
+        for path in (*_paths(step), *(effect.path for effect in step.effects)):
             yield from _keys(path)
         yield from (scalar for value in step.arguments.values() for scalar in _literals(value))
         yield from (guard.equals for guard in step.guards)
         yield from (effect.equals for effect in step.effects)
+
+
+def _paths(step: Step) -> Iterator[tuple[PathStep, ...]]:
+    """Into results: of its references and its guards."""
+    yield from (r.path for value in step.arguments.values() for r in references(value))
+    yield from (guard.that.path for guard in step.guards)
 
 
 def _keys(path: tuple[PathStep, ...]) -> Iterator[Scalar]:

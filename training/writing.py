@@ -158,7 +158,7 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
     from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, set_seed
 
     sizes = config.architecture
-    gazetteer = gazetteer_of((case.gold for case in cases), [case.tools for case in cases], config)
+    gazetteer = gazetteer_of((case.gold for case in cases), {case.domain: case.tools for case in cases}.values(), config)
     set_seed(config.seed)
     if sizes.base is not None:
         if sizes.revision is None and not Path(sizes.base).is_dir():

@@ -9,12 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-import orjson
-
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError
 from handoff.models.lingua import Compressed, Lingua
-from handoff.models.locate import find_run, model_folder
+from handoff.models.locate import find_run, model_folder, run_info
 from handoff.protocols.base import Reading
 from handoff.protocols.prose import Prose
 from handoff.protocols.reader import read_text
@@ -42,17 +40,18 @@ class Compressor:
 
     def info(self) -> dict[str, Any]:
         """What the report says of the model; `asked_rate`, and the mean `achieved_rate` (o200k) of the `texts` so far."""
-        path = self.folder / "metrics.json" if self.folder else None
-        training: dict[str, Any] = orjson.loads(path.read_bytes()) if path is not None and path.exists() else {}
-        training.pop("parameters", None)
+        name = f"{self.lingua.model} at {self.lingua.revision}"
+        told: dict[str, Any] = {"run": name, "parameters": self.lingua.parameters, "training": {}}
+        if self.folder is not None:
+            told = run_info(self.folder, self.lingua.parameters)
+        training = told["training"]
         training.pop("achieved_rate", None)
         if self.rate is not None:
             training["asked_rate"] = self.rate
         if self._done:
             training["achieved_rate"] = sum(c.achieved for c in self._done.values()) / len(self._done)
             training["texts"] = len(self._done)
-        name = self.folder.name if self.folder else f"{self.lingua.model} at {self.lingua.revision}"
-        return {"run": name, "parameters": self.lingua.parameters, "training": training}
+        return told
 
 
 class LinguaProse:
