@@ -2,9 +2,10 @@
 
     python -m benchmarks.training [--corpus data/store/corpus] [--steps 40] [--rounds 3] [--loops t5 sft grpo]
 
-Ours is what `handoff train` runs (`training.run.train`: log file, signals, early stopping, exact order of batches); plain is the
-library's trainer with the same settings and nothing of ours but the data. Neither evaluates or saves in between. Rounds are
-interleaved; the ratio is the median over the rounds of tokens a second, ours by plain. The first steps are not timed.
+Ours is what `handoff train` runs (`training.run.train`: log file, signals, early stopping); plain is the library's trainer with
+the same settings, the same order of batches and nothing else of ours but the data. Neither evaluates or saves in between. Both
+take turns to go first. A step of a side takes the least time that it took in any round, because other work on the machine only
+adds to it; a run's first steps are not timed.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from handoff.console import say, set_quiet, table
 from training import grpo, sft, t5
 from training.rewards import Scored, graph_f1, score
-from training.run import RunConfig, train
+from training.run import RunConfig, epoch_order, train
 from training.t5_plans import encode_row, make_vocabulary, read_rows
-from training.writing import WriterConfig, as_dataset, count, load_cases, load_start
+from training.writing import WriterConfig, as_dataset, count, load_cases, load_start, shared_training
 
 WARM_UP = 5
 
@@ -52,13 +54,13 @@ class Clock:
         return Ends()
 
     @property
-    def seconds(self) -> float:
-        """Mean seconds a step after the warm-up."""
-        return (self.ends[-1] - self.ends[WARM_UP - 1]) / (len(self.ends) - WARM_UP)
+    def seconds(self) -> list[float]:
+        """Of each step after the warm-up."""
+        return [later - earlier for earlier, later in pairwise(self.ends[WARM_UP - 1 :])]
 
 
-def timed(run: Callable[[Any], None], trainer: Any) -> float:
-    """Seconds a step of a trainer that `run` drives."""
+def timed(run: Callable[[Any], None], trainer: Any) -> list[float]:
+    """Seconds of each step of a trainer that `run` drives."""
     from transformers import PrinterCallback
 
     clock = Clock()
@@ -139,6 +141,7 @@ def sft_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
         writer = load_start(config, cases["train"])
         arguments = SFTConfig(
             **plain_arguments(folder, config),
+            **shared_training(config),
             completion_only_loss=True,
             max_length=None,
             lr_scheduler_type="cosine",
@@ -179,6 +182,7 @@ def grpo_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
 
         arguments = GRPOConfig(
             **plain_arguments(folder, config),
+            **shared_training(config),
             num_generations=config.generations,
             max_completion_length=config.max_new_tokens,
             steps_per_generation=config.gradient_accumulation,
@@ -223,6 +227,23 @@ def grpo_shares(loop: Loop) -> str:
 LOOPS = {"t5": t5_loop, "sft": sft_loop, "grpo": grpo_loop}
 
 
+def measure(loop: Loop, rounds: int) -> tuple[float, float]:
+    """Seconds a step of our loop and of the plain one."""
+    ours, plain = [], []
+    for number in range(rounds):
+        for is_ours in (True, False) if number % 2 == 0 else (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                if is_ours:
+                    trainer, config = loop.ours(Path(folder))
+                    ours.append(timed(lambda made, config=config: train(made, config), trainer))
+                else:
+                    trainer = loop.plain(Path(folder))
+                    trainer.add_callback(epoch_order())
+                    plain.append(timed(lambda made: made.train(), trainer))
+    first, second = (statistics.mean(map(min, zip(*times, strict=True))) for times in (ours, plain))
+    return first, second
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, default=Path("data/store/corpus"))
@@ -236,17 +257,11 @@ def main() -> None:
     for name in arguments.loops:
         steps = max(WARM_UP + 3, arguments.steps // 4 if name == "grpo" else arguments.steps)
         loop, tokens = LOOPS[name](arguments.corpus, steps)
-        ours, plain = [], []
-        for number in range(arguments.rounds):
-            with tempfile.TemporaryDirectory() as folder:
-                trainer, config = loop.ours(Path(folder) / "ours")
-                ours.append(timed(lambda made, config=config: train(made, config), trainer))
-                plain.append(timed(lambda made: made.train(), loop.plain(Path(folder) / f"plain{number}")))
-        ratio = statistics.median(b / a for a, b in zip(ours, plain, strict=True))
-        speeds = [f"{tokens / statistics.median(times):,.0f}" for times in (ours, plain)]
+        ours, plain = measure(loop, arguments.rounds)
+        speeds = [f"{tokens / seconds:,.0f}" for seconds in (ours, plain)]
         if name == "grpo":
             notes.append(grpo_shares(loop))
-        rows.append([name, steps, f"{1000 * statistics.median(ours):.0f}", *speeds, f"{ratio:.2f}"])
+        rows.append([name, steps, f"{1000 * ours:.0f}", *speeds, f"{plain / ours:.2f}"])
     set_quiet(False)
     table(["loop", "steps", "ms a step", "ours, tokens/s", "plain, tokens/s", "ratio"], rows, title="tokens without padding")
     for note in notes:

@@ -180,7 +180,7 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     stop = _Stop()
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(log.callback())
-    trainer.add_callback(_epoch_order())
+    trainer.add_callback(epoch_order())
     if config.patience is not None:
         trainer.add_callback(_early_stop(config.patience))
     trainer.add_callback(stop.callback())
@@ -247,7 +247,7 @@ class _Log:
         return LogToFile()
 
 
-def _epoch_order() -> Any:
+def epoch_order() -> Any:
     """Makes the order of an epoch's batches a matter of the seed and the epoch alone.
 
     transformers' `LengthGroupedSampler` takes it from the global random state at the epoch's start, which a checkpoint within

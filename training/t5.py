@@ -156,7 +156,8 @@ def _optimizer(model: T5ForConditionalGeneration, config: T5Config) -> Any:
     embeddings = [model.shared.weight]
     rest = [p for p in model.parameters() if p is not model.shared.weight]
     groups = [{"params": rest}, {"params": embeddings, "lr": config.learning_rate * config.embedding_rate}]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, weight_decay=config.weight_decay)
+    # fused as the Trainer's own is
+    return torch.optim.AdamW(groups, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
 
 
 def _dataset(plans: Iterable[Encoded], vocabulary: Vocabulary, offset: int, longest: int) -> Dataset:
