@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from data.labelled import read_graphs
 from handoff.config import Config
-from handoff.console import say, table, track
+from handoff.console import say, table, track, warn
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError, MissingDependencyError
 from handoff.files import read_json, write_jsonl
@@ -155,11 +155,19 @@ def _summary(routed: list[Routed], config: RouteConfig) -> None:
     for (domain, pattern), items in sorted(groups.items(), key=lambda group: (group[0][0], -len(group[1]))):
         formats = Counter(item.decision.format for item in items)
         score = sum(item.decision.score for item in items) / len(items)
-        tokens = sum(item.decision.tokens for item in items) / len(items)
+        tokens = _mean(_spent(items))
         share = f"{100 * formats['graph'] / len(items):.1f}"
         rows.append([domain, pattern, len(items), formats["graph"], share, f"{score:.2f}", f"{tokens:.0f}"])
     columns = ["domain", "pattern", "plans", "graph", "graph %", "mean score", "tokens"]
     table(columns, rows, title=f"{len(routed)} decisions, router {config.router}")
+    failed = sum(item.decision.failed for item in routed)
+    if failed:
+        warn(f"{failed} of {len(routed)} decisions failed: the router could not be asked, so its default stands, at no token")
+
+
+def _spent(routed: list[Routed]) -> list[float]:
+    """Tokens of each decision that was made."""
+    return [float(item.decision.tokens) for item in routed if not item.decision.failed]
 
 
 def _explain(routed: list[Routed], config: RouteConfig) -> None:
@@ -175,10 +183,9 @@ def _explain(routed: list[Routed], config: RouteConfig) -> None:
     prose = _sizes(routed, config.prose)
     one = len(routed) == 1
     share = routed[0].decision.score if one else _mean([float(item.decision.format == "graph") for item in routed])
-    costs = {
-        config.router: _mean([float(item.decision.tokens) for item in routed]),
-        "a language model that decides alike": _mean([float(tokens) for tokens in model]),
-    }
+    costs = {"a language model that decides alike": _mean([float(tokens) for tokens in model])}
+    if _spent(routed):
+        costs = {config.router: _mean(_spent(routed)), **costs}
     say(f"\nTokens read, {config.graph} against {config.prose}: {graph:.0f} and {prose:.0f}, instructions included.")
     for name, cost in costs.items():
         rule = Overhead(
@@ -205,7 +212,7 @@ def _sizes(routed: list[Routed], protocol: str) -> float:
 
 
 def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+    return sum(values) / len(values) if values else 0.0
 
 
 def _record(item: Routed) -> dict[str, Any]:
@@ -219,4 +226,5 @@ def _record(item: Routed) -> dict[str, Any]:
         "pattern": decision.pattern,
         "reason": decision.reason,
         "tokens": decision.tokens,
+        "failed": decision.failed,
     }

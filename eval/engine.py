@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from eval.trial import Trial
@@ -20,7 +23,7 @@ def run_trials(
     """Run every job through inspect-ai and hand each finished trial to `done`; `at_once` trials are waited for, in threads.
 
     A trial records its own failures; an exception that is none of those stops the run as HandoffError, after the trials
-    that were finished have been handed over.
+    that were finished have been handed over. So does Ctrl-C or SIGTERM, as KeyboardInterrupt.
     """
     _keep_to(logs)
     from inspect_ai import Task
@@ -33,18 +36,19 @@ def run_trials(
         for _, task, protocol, seed in [job]
     ]
     task = Task(name="handoff", dataset=MemoryDataset(samples), solver=_solver(trial, done, at_once), scorer=_scorer())
-    logs_made = inspect_eval(
-        task,
-        model="none/none",
-        display="none",
-        log_dir=str(logs),
-        log_level="error",
-        log_realtime=False,
-        log_buffer=200,
-        fail_on_error=False,
-        score_display=False,
-        max_samples=at_once,
-    )
+    with _sigterm_as_ctrl_c():
+        logs_made = inspect_eval(
+            task,
+            model="none/none",
+            display="none",
+            log_dir=str(logs),
+            log_level="error",
+            log_realtime=False,
+            log_buffer=200,
+            fail_on_error=False,
+            score_display=False,
+            max_samples=at_once,
+        )
     if not logs_made or logs_made[0].status == "cancelled":
         raise KeyboardInterrupt  # inspect-ai keeps Ctrl-C to itself
     log = logs_made[0]
@@ -52,6 +56,23 @@ def run_trials(
     if log.status != "success" or failed:
         reason = failed[0].error.message if failed and failed[0].error else str(log.error.message if log.error else log.status)
         raise HandoffError(f"{len(failed)} of {len(jobs)} trials broke outside their protocol and environment: {reason}")
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """What a scheduler sends stops the run like Ctrl-C: by whoever hears that at the moment, the event loop for instance."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        heard = signal.getsignal(signal.SIGINT)
+        if not callable(heard):  # a shell starts what it puts in the background without Ctrl-C
+            raise KeyboardInterrupt
+        heard(number, frame)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _name(job: Job) -> str:

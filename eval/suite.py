@@ -22,10 +22,13 @@ from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
 from handoff.config import Config
 from handoff.console import say, set_quiet, table, track
+from handoff.errors import ConfigError
 from handoff.files import atomic_write, write_text
 from handoff.protocols import PROTOCOLS, Protocol, load_protocol
+from handoff.registry import known
 from handoff.schema import STEP_TYPES
 from training.manifest import claim, complete, versions
+from training.run import StoppedError
 
 JOURNAL = "trials.part.jsonl"
 DEFAULT_ORACLE = ("nl", "ngh")
@@ -34,7 +37,7 @@ AHEAD = 16
 
 
 class ProtocolSpec(Config):
-    """A protocol under test."""
+    """A protocol under test. A name alone stands for the protocol of that name, without options: `nl` for `{name: nl}`."""
 
     name: str
     """How the report calls it; two settings of one protocol have two names."""
@@ -42,6 +45,16 @@ class ProtocolSpec(Config):
     """The protocol's own name; default: `name`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """What the protocol takes: a model's run, a ratio."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _known(self) -> ProtocolSpec:
+        known("protocol", PROTOCOLS, self.kind, "protocol" if self.protocol else "name")
+        return self
 
     @property
     def kind(self) -> str:
@@ -61,10 +74,12 @@ class SuiteConfig(Config):
     limit: int | None = Field(None, ge=1)
     """At most so many tasks of each benchmark."""
     protocols: tuple[ProtocolSpec, ...] = tuple(ProtocolSpec(name=n) for n in ("nl", "ngh", "ngh-bare", "compact"))
+    """What to judge: names, such as [nl, compact], or mappings: {name: short, protocol: tfidf, options: {keep: 0.3}}."""
     seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
     baseline: str = "nl"
     family: tuple[str, ...] = ("ngh", "ngh-bare", "compact")
-    """The comparisons with the baseline that Holm's correction covers: declared here, before the results are known."""
+    """The comparisons with the baseline that Holm's correction covers: declared here, before the results are known. Of the
+    default names those count that are judged."""
     oracle: tuple[str, ...] | None = None
     """The formats among which the report's Oracle takes the best for each task; default: nl and ngh, where both are judged."""
     resamples: int = Field(10_000, ge=100)
@@ -77,25 +92,19 @@ class SuiteConfig(Config):
     @model_validator(mode="after")
     def _names(self) -> SuiteConfig:
         names = [spec.name for spec in self.protocols]
-        for what, items in (("protocol", names), ("seed", self.seeds), ("benchmark", self.benchmarks)):
+        for field, items in (("protocols", names), ("seeds", self.seeds), ("benchmarks", self.benchmarks)):
             for item, count in Counter[Any](items).items():
                 if count > 1:
-                    raise ValueError(f"the {what} {item!r} stands there {count} times")
-        for spec in self.protocols:
-            if spec.kind not in PROTOCOLS:
-                raise ValueError(f"unknown protocol {spec.kind!r}: allowed are {', '.join(PROTOCOLS)}")
-        for name in self.benchmarks:
-            if name not in BENCHMARKS:
-                raise ValueError(f"unknown benchmark {name!r}: allowed are {', '.join(BENCHMARKS)}")
-        for name in (self.baseline, *self.family):
-            if name not in names:
-                raise ValueError(f"{name!r} is compared (baseline, family) but not among the protocols: {', '.join(names)}")
-        for name in self.oracle or ():
-            if name not in names:
-                raise ValueError(f"the oracle chooses {name!r}, which is not among the protocols: {', '.join(names)}")
+                    raise ConfigError(f"the same stands there {count} times", field=field, found=item)
+        for place, name in enumerate(self.benchmarks):
+            known("benchmark", BENCHMARKS, name, f"benchmarks.{place}")
+        family = self.family if "family" in self.model_fields_set else ()
+        for field, compared in {"baseline": (self.baseline,), "family": family, "oracle": self.oracle or ()}.items():
+            for name in compared:
+                known("protocol of this suite", names, name, field)
         for name in (ORACLE, ORACLE_ALL):
             if name in names:
-                raise ValueError(f"{name!r} is a row that the report computes: a protocol needs another name")
+                raise ConfigError("a row that the report computes: a protocol needs another name", field="protocols", found=name)
         return self
 
     @property
@@ -111,12 +120,15 @@ CONFIG = SuiteConfig
 
 
 def run(config: SuiteConfig) -> int:
-    """Run what is not done yet, then write `trials.jsonl` and `suite.json`."""
+    """Run what is not done yet, then write `trials.jsonl` and `suite.json`. Raises StoppedError after Ctrl-C or SIGTERM."""
     benchmarks = load_benchmarks(config)
     with open_bench(config, benchmarks) as bench:
         bench.models()  # a model that cannot be loaded must not claim the folder
         claim(config.run, "eval", config, [config.graphs], free=("workers",))
-        trials = _trials(config, benchmarks, bench)
+        try:
+            trials = _trials(config, benchmarks, bench)
+        except KeyboardInterrupt as error:
+            raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
         models = bench.models()  # some tell what they achieved
     write_trials(config.run / TRIALS_FILE, trials)
     info = suite_info(config, models, benchmarks)
@@ -133,8 +145,14 @@ def load_benchmarks(config: SuiteConfig) -> dict[str, Benchmark]:
 
 
 def load_protocols(config: SuiteConfig) -> dict[str, Protocol]:
-    """By name."""
-    return {spec.name: load_protocol(spec.kind, **spec.options) for spec in config.protocols}
+    """By name. Raises ConfigError, with the place in the configuration, and what a protocol raises."""
+    made: dict[str, Protocol] = {}
+    for place, spec in enumerate(config.protocols):
+        try:
+            made[spec.name] = load_protocol(spec.kind, **spec.options)
+        except ConfigError as error:
+            raise error.within(f"protocols.{place}") from error
+    return made
 
 
 @contextmanager
@@ -214,7 +232,7 @@ def suite_info(config: SuiteConfig, told: Mapping[str, Any], benchmarks: Mapping
         executor=ScriptedExecutor.name,
         protocols=tuple(spec.name for spec in config.protocols),
         baseline=config.baseline,
-        family=config.family,
+        family=tuple(name for name in config.family if name in {spec.name for spec in config.protocols}),
         oracle=config.oracle_formats,
         seeds=config.seeds,
         resamples=config.resamples,

@@ -79,6 +79,8 @@ class Route(Frozen):
     reason: str
     pattern: str | None = None
     """The task's computational pattern, where the router knows one."""
+    failed: bool = False
+    """The router could not be asked: the format is its default, and the decision cost no token."""
 
 
 class Trial(Frozen):

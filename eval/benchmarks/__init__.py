@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.benchmarks.base import Benchmark, Part
 from eval.benchmarks.tau2 import load_tau2
-from handoff.errors import ConfigError, did_you_mean
+from handoff.registry import known
 
 BENCHMARKS: dict[str, Callable[[str, Path, Part], Benchmark]] = {"tau2-retail": load_tau2, "tau2-airline": load_tau2}
 """Name -> loader(name, graphs.jsonl, part)."""
@@ -17,6 +17,4 @@ __all__ = ["BENCHMARKS", "Benchmark", "Part", "load_benchmark"]
 
 def load_benchmark(name: str, graphs: Path, part: Part) -> Benchmark:
     """The benchmark of that name with the delegations labelled in `graphs`. Raises ConfigError, InputError."""
-    if name not in BENCHMARKS:
-        raise ConfigError(f"unknown benchmark{did_you_mean(name, BENCHMARKS)}", found=name, allowed=BENCHMARKS)
-    return BENCHMARKS[name](name, graphs, part)
+    return BENCHMARKS[known("benchmark", BENCHMARKS, name)](name, graphs, part)

@@ -175,6 +175,7 @@ def _route(decision: Decision) -> Route:
         score=decision.score,
         reason=decision.reason,
         pattern=decision.pattern,
+        failed=decision.failed,
     )
 
 

@@ -13,6 +13,10 @@ from eval.report.model import BenchmarkSummary, ProtocolSummary, SuiteInfo
 from eval.report.words import p_text, points, protocol_short, span
 
 CHARACTER, LINE = 7.4, 15.0  # width and height of a 12 px character, on the safe side for any system font
+GAP, LEADING = 8.0, 1.0  # what stays free beside a label and above it: two names without a gap read as one
+
+Line = tuple[float, float, float, float]
+"""From (x, y) to (x, y)."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,25 @@ class Box:
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
+    def grown(self, across: float, down: float) -> Box:
+        return Box(self.left - across, self.top - down, self.right + across, self.bottom + down)
+
     def overlap(self, other: Box) -> float:
         """Shared area in square pixels."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(0.0, wide) * max(0.0, high)
+
+    def is_crossed_by(self, line: Line) -> bool:
+        x1, y1, x2, y2 = line
+        enters, leaves = 0.0, 1.0  # shares of the line's length
+        for start, run, low, high in ((x1, x2 - x1, self.left, self.right), (y1, y2 - y1, self.top, self.bottom)):
+            if run == 0 and not low < start < high:
+                return False
+            if run != 0:
+                first, last = sorted(((low - start) / run, (high - start) / run))
+                enters, leaves = max(enters, first), min(leaves, last)
+        return enters < leaves
 
 
 @dataclass(frozen=True)
@@ -48,7 +66,7 @@ class Label:
     x: float
     y: float
     text: str
-    leader: tuple[float, float, float, float] | None
+    leader: Line | None
 
     @property
     def box(self) -> Box:
@@ -138,35 +156,38 @@ def _bar(x: float, row: ProtocolSummary, down: Callable[[float], float]) -> Box 
 
 
 def place(spots: Sequence[tuple[float, float]], names: Sequence[str], obstacles: Sequence[Box], outer: Box) -> list[Label]:
-    """Put a name beside each spot so that no name covers another, a marker or an obstacle.
+    """Put a name beside each spot so that no name touches another or a marker, nor covers an obstacle if there is another place.
 
-    Greedy, in the order given: of the places with the least overlap, those not nearer to another marker than to their
-    own, and of these the nearest; first around the marker, then anywhere in `outer`. Deterministic.
+    Greedy, in the order given, at the first place that costs nothing, else at that of the least cost; first around the marker,
+    then anywhere in `outer`. Deterministic.
     """
-    taken = [Box(x - 7, y - 7, x + 7, y + 7) for x, y in spots] + list(obstacles)
+    taken = [Box(x - 7, y - 7, x + 7, y + 7) for x, y in spots]
     labels: list[Label] = []
     for (x, y), name in zip(spots, names, strict=True):
-        best: tuple[tuple[float, bool], Label] | None = None
+        best: tuple[tuple[float, ...], Label] | None = None
         for left, middle in _candidates(x, y, CHARACTER * len(name), outer):
             box = text_box(left, middle, name)
-            cost = (sum(box.overlap(other) for other in taken), _misleads((x, y), spots, box))
+            label = Label(round(left, 1), round(middle, 1), name, _leader(x, y, box))
+            covered = sum(map(box.overlap, taken))
+            struck = sum(placed.is_crossed_by(label.leader) for placed in taken[len(spots) :]) if label.leader else 0
+            cost = (covered, struck + _misleads((x, y), spots, box), sum(map(box.overlap, obstacles)))  # the worst first
             if best is None or cost < best[0]:
-                best = (cost, Label(round(left, 1), round(middle, 1), name, _leader(x, y, box)))
-            if cost == (0, False):
+                best = (cost, label)
+            if not any(cost):
                 break
         assert best is not None
         labels.append(best[1])
-        taken.append(best[1].box)
+        taken.append(best[1].box.grown(GAP, LEADING))
     return labels
 
 
-def _misleads(own: tuple[float, float], spots: Sequence[tuple[float, float]], box: Box) -> bool:
-    """The text would stand nearer to another marker than to its own."""
+def _misleads(own: tuple[float, float], spots: Sequence[tuple[float, float]], box: Box) -> float:
+    """By how much the text is not clearly nearer to its own marker than to any other; 0 where it is."""
 
     def away(spot: tuple[float, float]) -> float:
         return _distance(*spot, (box.left, (box.top + box.bottom) / 2), box.right - box.left)
 
-    return any(away(spot) < away(own) for spot in spots if spot != own)
+    return max([0.0, *(away(own) + GAP / 2 - away(spot) for spot in spots if spot != own)])
 
 
 def _candidates(x: float, y: float, width: float, outer: Box) -> Iterator[tuple[float, float]]:
@@ -189,7 +210,7 @@ def _distance(x: float, y: float, at: tuple[float, float], width: float) -> floa
     return math.hypot(x - min(max(x, left), left + width), y - middle)
 
 
-def _leader(x: float, y: float, box: Box) -> tuple[float, float, float, float] | None:
+def _leader(x: float, y: float, box: Box) -> Line | None:
     """A line from the marker to the text, where they are more than 20 px apart."""
     to_x = min(max(x, box.left), box.right)
     to_y = min(max(y, box.top + 2), box.bottom - 2)

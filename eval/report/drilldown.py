@@ -154,7 +154,7 @@ def _attempt(trial: Trial, max_text: int) -> Attempt:
         reward=f"{trial.reward:g}",
         parts=", ".join(f"{visible(name)} {value:g}" for name, value in sorted(trial.reward_parts.items())),
         failure=failure_title(trial.failure or "unexplained") if trial.failure or trial.reward < 1 else "",
-        detail=visible(trial.detail, max_text),
+        detail=visible(" ".join(trial.detail.split()), max_text),
         handoff=visible(trial.handoff, max_text),
         decoded=None if trial.decoded is None else visible(trial.decoded, max_text),
         tokens=trial.tokens,

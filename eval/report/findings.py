@@ -237,6 +237,10 @@ def warnings(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary]) -> tuple[
     present = {summary.benchmark for summary in benchmarks}
     found += [f"The suite declares {name}, but no trial of it was recorded." for name in suite.benchmark if name not in present]
     for summary in benchmarks:
+        for router in summary.routing.routers if summary.routing else ():
+            if router.failed:
+                where = f"{router.title} on {summary.title}: in {count(router.failed)} of {count(router.trials)} trials"
+                found.append(f"{where} the router could not be asked, so its default was sent, at no token.")
         for row in summary.protocols:
             if row.missing:
                 expected = row.trials + row.missing

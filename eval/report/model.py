@@ -170,8 +170,10 @@ class RouterSummary(Frozen):
     trials: int
     graph: float | None
     """Share sent as a graph."""
+    failed: int
+    """Trials in which the router could not be asked, so that its default was sent."""
     overhead: float
-    """Mean o200k tokens of a decision."""
+    """Mean o200k tokens of a decision, the failed ones left out."""
     precision: float | None
     """Of what was sent as a graph, the share for which the Oracle takes a graph too."""
     recall: float | None

@@ -21,7 +21,19 @@ from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, PATTERNS, PROTOCOL
 
 TEMPLATES = Path(__file__).with_name("templates")
 DECIMALS = 6  # of the numbers in report.json: more than is known, less than what differs between processors
-FILTERS = ("percent", "points", "signed", "span", "p_text", "count", "times", "share", "metric_title", "metric_value")
+FILTERS = (
+    "percent",
+    "points",
+    "signed",
+    "span",
+    "p_text",
+    "count",
+    "times",
+    "share",
+    "metric_title",
+    "metric_plans",
+    "metric_value",
+)
 
 
 def render_html(summary: Summary, tasks: tuple[TaskView, ...], published: Published) -> str:

@@ -59,13 +59,15 @@ def _share(values: Iterable[bool]) -> float | None:
 def _router(suite: SuiteInfo, protocol: str, trials: Trials, oracle: Trials) -> RouterSummary:
     decided = {unit: trial for unit, trial in trials.items() if trial.route is not None}
     pairs = [(trial, oracle[unit]) for unit, trial in decided.items() if unit in oracle]
+    costs = [trial.tokens.overhead for trial in decided.values() if trial.route is not None and not trial.route.failed]
     return RouterSummary(
         protocol=protocol,
         title=protocol_title(protocol, suite.titles),
         routers=tuple(sorted({trial.route.router for trial in decided.values() if trial.route is not None})),
         trials=len(decided),
         graph=_share(map(_graph, decided.values())),
-        overhead=sum(trial.tokens.overhead for trial in decided.values()) / len(decided),
+        failed=len(decided) - len(costs),
+        overhead=sum(costs) / max(1, len(costs)),
         precision=_share(best.protocol != PROSE for trial, best in pairs if _graph(trial)),
         recall=_share(_graph(trial) for trial, best in pairs if best.protocol != PROSE),
         agrees=_share(_graph(trial) == (best.protocol != PROSE) for trial, best in pairs),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -195,22 +195,77 @@ def share(value: float | None) -> str:
     return "0.99+" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
-TRAINING = {
-    "held_out_plans": "Held-out plans, of every domain of the corpus",
-    "hints_a_plan": "Hints that a plan needs, mean",
-    "tokens_a_plan": "Tokens that the model writes for a plan, mean",
+METRICS: dict[str, str] = {
+    "held_out_plans": "Held-out plans, of every domain of the corpus (count)",
+    "too_long_plans": "Held-out plans too long for the model (count)",
+    "validity": "Valid graphs (share)",
+    "node_f1": "Node F1 (0 to 1)",
+    "edge_f1": "Edge F1 (0 to 1)",
+    "argument_name_f1": "Argument name F1 (0 to 1)",
+    "argument_value_f1": "Argument value F1 (0 to 1)",
+    "order_violations": "Order edges broken (mean count)",
+    "hints_a_plan": "Hints that a plan needs (mean count)",
+    "tokens_a_plan": "Tokens that the model writes for a plan (mean count)",
+    "values_a_plan": "Values sent with a plan (mean count)",
+    "reward": "Reward (0 to 1)",
+    "whole": "Plans written whole (share)",
+    "repair_rate": "Repaired to be read (share)",
+    "failure_rate": "Could not be scored (share)",
+    "valid_part": "Reward part: valid (0 to 1)",
+    "faithful_part": "Reward part: faithful (0 to 1)",
+    "fidelity_part": "Reward part: fidelity (0 to 1)",
+    "brevity_part": "Reward part: brevity (0 to 1)",
+    "reward_gain": "Reward gained by GRPO, on the same plans",
+    "reward_gain_low": "Reward gained by GRPO, lower end of its 95 % interval",
+    "reward_gain_high": "Reward gained by GRPO, upper end of its 95 % interval",
+    "f1": "Words to keep: F1 (0 to 1)",
+    "precision": "Words to keep: precision (share)",
+    "recall": "Words to keep: recall (share)",
+    "prose_value_f1": "Argument value F1, read from the whole prose (0 to 1)",
+    "short_value_f1": "Argument value F1, read from the shortened prose (0 to 1)",
+    "asked_rate": "Tokens to keep, as asked for here (share)",
+    "achieved_rate": "Tokens kept (share)",
+    "texts": "Texts shortened (count)",
+    "training_plans": "Plans learned from (count)",
+    "plan_prototypes": "Prototypes of plans (count)",
+    "step_prototypes": "Prototypes of steps (count)",
+    "part_prototypes": "Prototypes of parts of steps (count)",
+    "tokens_a_message": "Tokens of a message (mean count)",
+    "in_compact_form": "Sent in compact form, which was shorter (share)",
+    "edits_a_plan": "Edits of a plan (mean count)",
+    "steps_predicted": "Steps predicted right (share)",
+    "steps_known": "Steps known from training (share)",
+    "keep": "Words that are kept (share)",
 }
-"""Held-out metrics of the T5 autoencoder; those that begin with `alone_` are of what it writes without any hint."""
+"""What trainings measure, with the unit."""
+
+PREFIXES = {"eval_": "", "held_out_": "", "hinted_": "With hints: ", "alone_": "Without hints: ", "start_": "Before GRPO: "}
+"""Of a metric's name, and what they say of it."""
+
+NOT_HELD_OUT = frozenset({"held_out_plans", "too_long_plans", "asked_rate", "achieved_rate", "texts", "training_plans", "keep"})
+"""What is not measured on held-out plans: settings, counts (those of prototypes besides), the evaluation's own texts."""
 
 
 def metric_title(name: str) -> str:
-    """Label of a held-out metric, known or not: `eval_node_f1` as `Node F1`."""
-    if name in TRAINING:
-        return TRAINING[name]
-    if name.startswith("alone_"):
-        return f"Without hints: {metric_title(name.removeprefix('alone_'))}"
-    bare = name.removeprefix("eval_").removeprefix("held_out_")
-    return GRAPH[bare][0] if bare in GRAPH else bare.replace("_", " ").capitalize()
+    """Label of a metric, known or not: `eval_node_f1` as `Node F1 (0 to 1)`."""
+    if name in METRICS:
+        return METRICS[name]
+    for prefix, words in PREFIXES.items():
+        if name.startswith(prefix):
+            title = metric_title(name.removeprefix(prefix))
+            return f"{words}{title[0].lower()}{title[1:]}" if words else title
+    whole, _, domain = name.rpartition("_")
+    if whole in METRICS:
+        title, _, unit = METRICS[whole].rpartition(" (")
+        return f"{title}, {domain} ({unit}"
+    return name.replace("_", " ").capitalize()
+
+
+def metric_plans(training: Mapping[str, float | str | None], name: str) -> float | str | None:
+    """How many held-out plans a model's figure was measured on; None where it has no such figure."""
+    if training.get(name) is None or name in NOT_HELD_OUT or name.endswith("_prototypes"):
+        return None
+    return training.get("held_out_plans")
 
 
 def metric_value(value: float | str | None) -> str:

@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Protocol
 
 from handoff.delegation import Toolset
-from handoff.errors import ConfigError, did_you_mean
 from handoff.graph import Graph
+from handoff.registry import known
 
 CODECS = {"json": "handoff.codec.minified", "compact": "handoff.codec.compact"}
 """Name -> module."""
@@ -33,6 +33,4 @@ class Codec(Protocol):
 
 def load_codec(name: str) -> Codec:
     """The codec of that name. Raises ConfigError."""
-    if name not in CODECS:
-        raise ConfigError(f"unknown codec{did_you_mean(name, CODECS)}", found=name, allowed=CODECS)
-    return import_module(CODECS[name])
+    return import_module(CODECS[known("codec", CODECS, name)])

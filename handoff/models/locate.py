@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from handoff.errors import HandoffError, InputError, MissingDependencyError
+from handoff.errors import ConfigError, HandoffError, InputError, MissingDependencyError
 from handoff.files import read_json
 
 CHECKPOINTS = Path("checkpoints")
@@ -22,18 +23,29 @@ class DownloadError(HandoffError):
     """The Hub did not give the model."""
 
 
-def find_run(run: str | Path) -> Path:
+def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = None) -> Path:
     """The folder of a run with a trained model, or of an export; `hf:ORG/NAME@COMMIT` is downloaded, and kept by huggingface_hub.
 
-    Raises InputError, which names the runs that there are, DownloadError or MissingDependencyError.
+    Raises ConfigError, which names `field` and the runs that there are of `stages` (`train t5`; of all where none is given),
+    InputError, DownloadError or MissingDependencyError.
     """
     if str(run).startswith(HUB):
         return _download(str(run))
     for folder in (Path(run), CHECKPOINTS / run):
         if (folder / "model").is_dir() or (folder / EXPORT_FILE).is_file():
             return folder
-    known = sorted(path.parent.name for path in CHECKPOINTS.glob("*/model"))
-    raise InputError("no trained model there: run `handoff train` first", file=run, allowed=known or "none is trained yet")
+    trained = {path.parent.name: _stage(path.parent) for path in sorted(CHECKPOINTS.glob("*/model"))}
+    known = [f"{name} ({stage})" for name, stage in trained.items() if not stages or stage in stages]
+    problem = f"no trained model there: run `handoff {' or '.join(stages) or 'train'}` first"
+    raise ConfigError(problem, field=field, found=str(run), allowed=known or "none is trained yet")
+
+
+def _stage(run: Path) -> str:
+    """The command that made a run, as its manifest says."""
+    try:
+        return str(read_json(run / "manifest.json")["stage"])
+    except (InputError, LookupError, TypeError):
+        return "no manifest"
 
 
 def run_info(folder: Path, parameters: int) -> dict[str, Any]:

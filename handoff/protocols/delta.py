@@ -44,7 +44,7 @@ class Delta:
     name: ClassVar[str] = "delta"
 
     def __init__(self, run: str | Path) -> None:
-        self.folder = find_run(run)
+        self.folder = find_run(run, ("train predictor",), "run")
         self.library = Library.load(self.folder / "model")
         self.corrector = Corrector(self.library)
         self.compact = load_codec("compact")

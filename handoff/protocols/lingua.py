@@ -27,7 +27,7 @@ class Compressor:
             raise ConfigError(
                 "needs a run of `handoff train lingua`, or a model and its revision", field="run", found=[run, model]
             )
-        self.folder = find_run(run) if run is not None else None
+        self.folder = find_run(run, ("train lingua",), "run") if run is not None else None
         self.lingua = Lingua(model_folder(self.folder) if self.folder else str(model), revision)
         self.rate = rate
         self._done: dict[str, Compressed] = {}

@@ -33,7 +33,7 @@ class Rl:
     name: ClassVar[str] = "rl"
 
     def __init__(self, run: str | Path, backoff: bool = True, device: str = "cpu") -> None:
-        self.folder = find_run(run)
+        self.folder = find_run(run, ("train sft", "train grpo"), "run")
         self.backoff = backoff
         self.writer = GraphWriter.load(model_folder(self.folder), device)
         self.compact = load_codec("compact")

@@ -12,9 +12,10 @@ from typing import Any
 
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError
-from handoff.protocols import load_protocol
+from handoff.protocols import PROTOCOLS, Protocol
 from handoff.protocols.base import Reading
-from handoff.routing import Decision, make_router
+from handoff.registry import make
+from handoff.routing import ROUTERS, Decision, Router
 
 MARK, ESCAPE = "@\n", " "
 
@@ -35,9 +36,9 @@ class Routed:
         for field, name in (("graph", graph), ("prose", prose)):
             if name == self.name:
                 raise ConfigError("a routed protocol cannot be routed again", field=field, found=name)
-        self.router = make_router(router, **(router_options or {}))
-        self.graph = load_protocol(graph, **(graph_options or {}))
-        self.prose = load_protocol(prose)
+        self.router: Router = make("router", ROUTERS, router, router_options or {}, ("router", "router_options"))
+        self.graph: Protocol = make("protocol", PROTOCOLS, graph, graph_options or {}, ("graph", "graph_options"))
+        self.prose: Protocol = make("protocol", PROTOCOLS, prose, {}, ("prose", "prose"))
         self._last: tuple[Delegation, Decision] | None = None
 
     def decide(self, delegation: Delegation) -> Decision:

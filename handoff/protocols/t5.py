@@ -37,7 +37,7 @@ class T5:
     name: ClassVar[str] = "t5"
 
     def __init__(self, run: str | Path, hints: int | None = None) -> None:
-        self.folder = find_run(run)
+        self.folder = find_run(run, ("train t5",), "run")
         self.most = hints
         self.autoencoder = GraphAutoencoder.load(model_folder(self.folder))
         self.content = CONTENTS[self.autoencoder.supervision](self.autoencoder.vocabulary)

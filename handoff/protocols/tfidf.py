@@ -103,7 +103,7 @@ class TfIdf:
 
     def __init__(self, run: str | Path, keep: float | None = None) -> None:
         """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
-        self.folder = find_run(run)
+        self.folder = find_run(run, ("train tfidf",), "run")
         table = load_table(self.folder / "model" / TABLE_FILE)
         self._terms = len(table["idf"])
         self.keywords = Keywords(table, table["keep"] if keep is None else keep)

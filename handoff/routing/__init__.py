@@ -24,5 +24,5 @@ __all__ = ["ROUTERS", "Decision", "Format", "Router", "make_router"]
 
 def make_router(name: str, **options: Any) -> Router:
     """Make the router of that name. `options` are its own (a threshold, a model's run folder). Raises ConfigError."""
-    router: Router = make("router", ROUTERS, name, options)
+    router: Router = make("router", ROUTERS, name, options, ("router", "options"))
     return router

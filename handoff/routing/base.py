@@ -30,6 +30,8 @@ class Decision:
     """o200k tokens that the decision cost: prompt and answer of a model's call; 0 where none was made."""
     seconds: float = 0.0
     """Wall time of the decision."""
+    failed: bool = False
+    """The router could not be asked: the format is its default, the reason says why, and no token counts as spent."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.score <= 1.0:  # also refuses NaN

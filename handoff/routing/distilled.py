@@ -108,7 +108,7 @@ class DistilledRouter(Router):
             from tokenizers import Tokenizer
         except ImportError as error:
             raise MissingDependencyError("the distilled router needs: pip install 'handoff[router]'") from error
-        folder = find_run(run)
+        folder = find_run(run, ("train router",), "run")
         self.settings = read_settings(model_folder(folder) / ROUTER_FILE)
         self.precision = precision or self.settings.precision
         options = SessionOptions()

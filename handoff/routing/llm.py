@@ -21,6 +21,8 @@ MAX_OVERHEAD = 155
 MAX_TASK = 8_000
 """Characters of a task that the model is shown."""
 
+EXAMPLE = """--options '{url: "http://localhost:8000/v1", model: Qwen/Qwen2.5-7B-Instruct}'"""
+
 Complete = Callable[..., str]
 """`complete(system, user, temperature=0) -> answer`."""
 
@@ -48,14 +50,17 @@ def overhead(answer: str = "GRAPH") -> int:
 
 
 class LLMRouter(Router):
-    """Asks a model. An answer that is neither word, and a model that cannot be asked, mean prose, and are counted."""
+    """Asks a model. An answer that is neither word, and a model that cannot be asked, mean prose, and are counted; tokens count
+    where an answer came."""
 
     name = "llm"
 
     def __init__(self, complete: Complete | None = None, *, url: str = "", model: str = "") -> None:
         """A callable of your own, or the `url` and `model` of an endpoint (`handoff.routing.endpoint`). Raises ConfigError."""
         if complete is None and not (url and model):
-            raise ConfigError("the LLM router needs the url and the model of an endpoint, or in code a callable", field="options")
+            raise ConfigError(
+                "the LLM router needs the url and the model of an endpoint, or in code a callable", allowed=f"such as {EXAMPLE}"
+            )
         self.complete = complete or Endpoint(url, model)
         self.asked = 0
         self.unreadable = 0
@@ -73,7 +78,7 @@ class LLMRouter(Router):
         except Exception as error:  # whatever a provider raises must not stop the delegation: prose always works
             self.failed += 1
             reason = f"The model could not be asked ({_named(error)}), so the default is prose."
-            return Decision("nl", 0.0, reason, self.name, None, count_tokens(SYSTEM + user), perf_counter() - started)
+            return Decision("nl", 0.0, reason, self.name, seconds=perf_counter() - started, failed=True)
         read = _ANSWER.fullmatch(answer)
         graph = read is not None and read.group(1).upper() == "GRAPH"
         if read is None:

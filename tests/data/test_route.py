@@ -133,6 +133,15 @@ def test_explaining_a_file_weighs_the_messages(graphs: Path, tools: Path, capsys
     assert f"rules: {rule.sentence()}" in said
 
 
+def test_decisions_that_failed_are_said_and_cost_nothing(graphs: Path, tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nobody = {"url": "http://127.0.0.1:9/v1", "model": "m"}
+    rows = decided(graphs, input=graphs, tools=tools, limit=2, router="llm", options=nobody, explain=True)
+    assert [(row["failed"], row["tokens"], row["format"]) for row in rows] == [(True, 0, "nl")] * 2
+    said = capsys.readouterr()
+    assert "2 of 2 decisions failed" in said.err
+    assert "llm:" not in said.out  # no verdict on a router that was never asked
+
+
 @pytest.mark.parametrize("settings", [{}, {"task": "Hello.", "input": "graphs.jsonl"}])
 def test_either_a_task_or_a_file(settings: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="give a task"):

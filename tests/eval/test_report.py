@@ -14,11 +14,11 @@ import pytest
 from trial_factory import PROTOCOLS, suite, trials, write_run
 
 from eval.report.load import load_published, load_run
-from eval.report.model import Summary
+from eval.report.model import ModelInfo, Summary
 from eval.report.run import ReportConfig, run
 from eval.report.summary import summarise
-from eval.report.words import FAILURES, GRAPH, SHARES, percent, share, signed, visible
-from eval.trial import FailureKind, Trial, write_trials
+from eval.report.words import FAILURES, GRAPH, SHARES, metric_plans, metric_title, percent, share, signed, visible
+from eval.trial import FailureKind, Route, Trial, write_trials
 from handoff.console import set_quiet
 from handoff.files import write_text
 
@@ -325,6 +325,39 @@ def test_a_full_run_stays_small(tmp_path: Path) -> None:
     write_run(tmp_path, tasks=114)
     run(ReportConfig(run=tmp_path))
     assert (tmp_path / "report.html").stat().st_size < 8_000_000
+
+
+def test_the_navigation_lists_the_sections_in_the_order_of_the_page(tmp_path: Path) -> None:
+    records = trials(suite(), tasks=2)
+    decided = Route(router="rules", format="graph", score=1.0, reason="a chain")
+    for page in (build(tmp_path, records), build(tmp_path, changed(records, "ngh", route=decided, pattern="simple"), models={})):
+        listed = re.search(r'<nav aria-label="Sections">(.*?)</nav>', page)
+        assert listed
+        assert re.findall(r'href="#(\w+)"', listed[1]) == re.findall(r'<h2 id="(\w+)"', page)
+        assert ("#routing" in listed[1]) == ("#models" not in listed[1])
+
+
+def test_each_figure_of_a_trained_model_says_what_it_is_and_of_how_many_plans(tmp_path: Path) -> None:
+    rl = {"held_out_plans": 226, "start_reward": 0.273}
+    models = {
+        "t5": ModelInfo(run="sft-tiny", parameters=1, training={"held_out_plans": 40, "reward": 0.237}),
+        "tfidf": ModelInfo(run="grpo-tiny", parameters=2, training=rl),
+    }
+    page = build(tmp_path, trials(suite(), tasks=1), models=models)
+    assert '<th scope="row" title="start_reward">Before GRPO: reward (0 to 1)</th>' in page
+    assert '0.237 <span class="faint">n=40</span>' in page and '0.273 <span class="faint">n=226</span>' in page
+    assert "<td>226</td>" in page  # a count of plans is measured on none
+    assert metric_plans(rl, "reward") is None  # a model without the figure
+    assert [metric_title(name) for name in ("eval_reward", "tokens_a_message_retail", "what_we_do_not_know")] == [
+        "Reward (0 to 1)",
+        "Tokens of a message, retail (mean count)",
+        "What we do not know",
+    ]
+
+
+def test_a_failures_words_stand_on_one_line(tmp_path: Path) -> None:
+    records = changed(trials(suite(), tasks=1), "nl", reward=0.0, failure="tool_error", detail="t1: refused\n\n  why\tnot\n")
+    assert "t1: refused why not Reward" in build(tmp_path, records)
 
 
 def test_long_texts_are_cut_and_say_so(tmp_path: Path) -> None:

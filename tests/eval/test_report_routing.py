@@ -81,6 +81,21 @@ def test_the_page_shows_both(tmp_path: Path) -> None:
     assert "Agreement of Routed NGH and routed-b: 66.7 % of 3 trials." in text
 
 
+def test_decisions_that_failed_are_counted_and_do_not_lower_the_cost(tmp_path: Path) -> None:
+    failed = Route(router="llm", format="nl", score=0.0, reason="nobody there", failed=True)
+    records = [
+        t.model_copy(update={"route": failed, "tokens": t.tokens.model_copy(update={"overhead": 0})})
+        if (t.protocol, t.task_id) == ("routed-b", "2")
+        else t
+        for t in RECORDS
+    ]
+    found = summarise(load_run(written(tmp_path, records)), load_published(), "t")
+    routing = found.benchmarks[0].routing
+    assert routing is not None
+    assert [(router.failed, router.overhead) for router in routing.routers] == [(0, 0.0), (1, 155.0)]
+    assert [text for text in found.warnings if "in 1 of 3 trials the router could not be asked" in text]
+
+
 def test_without_routed_trials_there_is_no_section(tmp_path: Path) -> None:
     set_quiet(True)
     records = [t.model_copy(update={"route": None}) for t in RECORDS]
@@ -99,7 +114,7 @@ def test_an_oracle_over_what_the_suite_does_not_hold_is_refused(tmp_path: Path) 
 def test_the_suite_declares_the_oracle() -> None:
     assert SuiteConfig().oracle_formats == ("nl", "ngh")
     assert SuiteConfig.model_validate({"protocols": [{"name": "nl"}], "family": []}).oracle_formats == ()
-    with pytest.raises(ValueError, match="the oracle chooses"):
+    with pytest.raises(ValueError, match="field oracle: unknown protocol of this suite"):
         SuiteConfig(oracle=("nl", "nothing"))
     with pytest.raises(ValueError, match="a row that the report computes"):
         SuiteConfig.model_validate({"protocols": [{"name": "nl"}, {"name": "oracle", "protocol": "ngh"}], "family": []})

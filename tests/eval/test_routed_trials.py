@@ -53,6 +53,16 @@ def test_a_models_decision_is_paid_for_and_recorded(answer: str, format: str) ->
     assert done.handoff.startswith(MARK) == (format == "graph")
 
 
+def test_a_model_that_cannot_be_asked_costs_nothing_and_is_recorded() -> None:
+    def nobody(system: str, user: str, **options: object) -> str:
+        raise ConnectionError("nobody there")
+
+    done = trial(Routed("llm", {"complete": nobody}))
+    assert done.route is not None
+    assert (done.route.failed, done.route.format, done.tokens.overhead) == (True, "nl", 0)
+    assert "ConnectionError" in done.route.reason
+
+
 def test_a_router_that_raises_is_a_failed_trial() -> None:
     protocol: Any = Routed()
 

@@ -14,7 +14,9 @@ from eval.engine import Job
 from eval.report.model import SuiteInfo
 from eval.suite import JOURNAL, ProtocolSpec, SuiteConfig
 from eval.trial import Trial, read_trials
-from handoff.errors import HandoffError, OutputError
+from handoff.config import load_config
+from handoff.errors import ConfigError, HandoffError, OutputError
+from training.run import EXIT_STOPPED, StoppedError
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     monkeypatch.setattr(suite, "run_trials", without_engine)
     suite.run(whole)
     monkeypatch.setattr(suite, "run_trials", lambda *a: without_engine(*a, stop_after=7))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StoppedError):
         suite.run(config)
     assert not (config.run / "trials.jsonl").exists()
     with (config.run / JOURNAL).open("ab") as stream:
@@ -75,20 +77,24 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     assert len(made) == 18 - 7
 
 
-def test_ctrl_c_in_the_engine_stops_the_run_and_keeps_what_was_done(config: SuiteConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_engine_stops_the_run_and_keeps_what_was_done(
+    number: signal.Signals, config: SuiteConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trial = suite.ScriptedExecutor.trial
     made: list[Trial] = []
 
     def interrupted(self: Any, *arguments: Any) -> Trial:
         if len(made) == 5:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         made.append(trial(self, *arguments))
         return made[-1]
 
     with monkeypatch.context() as patch:
         patch.setattr(suite.ScriptedExecutor, "trial", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(StoppedError, match="the same command goes on") as stopped:
             suite.run(config)
+    assert stopped.value.exit_code == EXIT_STOPPED
     assert (config.run / JOURNAL).read_bytes().count(b"\n") >= 5
     assert suite.run(config) == 0
 
@@ -113,14 +119,39 @@ def test_a_trial_that_breaks_outside_stops_the_run_with_its_reason(config: Suite
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"family": ("ngh", "t6")}, "'t6' is compared .* but not among the protocols"),
-        ({"protocols": (ProtocolSpec(name="nl"), ProtocolSpec(name="nl"))}, "the protocol 'nl' stands there 2 times"),
-        ({"seeds": (0, 0)}, "the seed 0 stands there 2 times"),
-        ({"seeds": ()}, "at least 1 item"),
-        ({"benchmarks": ("tau3",)}, "unknown benchmark 'tau3'"),
-        ({"protocols": (ProtocolSpec(name="nl", protocol="prose"),), "family": ()}, "unknown protocol 'prose'"),
+        ({"family": ["ngh", "t6"]}, "field family: unknown protocol of this suite; found 't6'; allowed: nl, "),
+        ({"protocols": ["nl", "nl"]}, "field protocols: the same stands there 2 times; found 'nl'"),
+        ({"protocols": ["ngh"]}, "field baseline: unknown protocol of this suite; found 'nl'; allowed: ngh"),
+        ({"seeds": [0, 0]}, "field seeds: the same stands there 2 times; found 0"),
+        ({"seeds": []}, "field seeds: needs at least 1"),
+        (
+            {"benchmarks": ["tau2-retial"]},
+            "field benchmarks.0: unknown benchmark .did you mean 'tau2-retail'.*allowed: tau2-retail, ",
+        ),
+        ({"protocols": ["nl", "compcat"]}, "field protocols.1.name: unknown protocol .did you mean 'compact'.*allowed: nl, "),
+        ({"protocols": [{"name": "nl", "protocol": "prose"}]}, "field protocols.0.protocol: unknown protocol; found 'prose'"),
     ],
 )
 def test_a_bad_configuration_names_what_is_wrong(change: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SuiteConfig(**change)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=message):
+        load_config(SuiteConfig, None, change)
+
+
+def test_a_name_alone_is_a_protocol_and_the_default_family_is_what_is_judged(config: SuiteConfig) -> None:
+    short = load_config(SuiteConfig, None, {"protocols": "[nl, {name: ngh}]"})
+    assert short.protocols == (ProtocolSpec(name="nl"), ProtocolSpec(name="ngh"))
+    assert suite.suite_info(short, {}, {}).family == ("ngh",)
+
+
+def test_a_protocol_that_cannot_be_made_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    routed = {"router": "distilled", "router_options": {"run": "nope"}}
+    for protocol, place in [
+        ({"name": "t5", "options": {"run": "nope"}}, "protocols.1.options.run"),
+        ({"name": "routed", "options": routed}, "protocols.1.options.router_options.run"),
+        ({"name": "routed", "options": {"router": "ruels"}}, "protocols.1.options.router"),
+        ({"name": "t5", "options": {"rnu": "nope"}}, "protocols.1.options"),
+    ]:
+        with pytest.raises(ConfigError) as error:
+            suite.load_protocols(load_config(SuiteConfig, None, {"protocols": ["nl", protocol]}))
+        assert error.value.field == place

@@ -191,8 +191,14 @@ def test_a_run_is_found_by_path_or_name(run_folder: Path, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checkpoints" / "mine" / "model").mkdir(parents=True)
     assert find_run("mine") == Path("checkpoints/mine")
-    with pytest.raises(InputError, match="allowed: mine"):
+    (tmp_path / "checkpoints" / "theirs" / "model").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "theirs" / "manifest.json").write_text('{"stage": "train t5"}')
+    with pytest.raises(ConfigError, match=r"found 'other'; allowed: mine \(no manifest\), theirs \(train t5\)$"):
         find_run("other")
+    with pytest.raises(ConfigError, match=r"^field init: .*`handoff train t5` first; .*allowed: theirs \(train t5\)$"):
+        find_run("other", ("train t5",), "init")
+    with pytest.raises(ConfigError, match=r"`handoff train sft or train grpo` first; .*none is trained yet"):
+        load_protocol("rl", run="other")
     (tmp_path / "checkpoints" / "mine" / "model" / "vocabulary.json").write_bytes(orjson.dumps({"phrases": 3}))
     with pytest.raises(InputError, match="not a vocabulary"):
         T5("mine")

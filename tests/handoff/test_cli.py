@@ -67,6 +67,20 @@ class _Config(Config):
     out: Path = Path("x")
 
 
+def test_an_error_of_the_configuration_that_shows_at_work_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(config: _Config) -> int:
+        raise ConfigError("no model there", field="options.run", found="x")
+
+    monkeypatch.setattr(cli, "load_stage", lambda name: types.SimpleNamespace(CONFIG=_Config, run=fail))
+    file = tmp_path / "c.yaml"
+    file.write_text("out: y\n")
+    with pytest.raises(ConfigError) as error:
+        cli.run_stage(cli.parse(["label", "--config", str(file)]))
+    assert str(error.value) == f"{file}, field options.run: no model there; found 'x'"
+    with pytest.raises(ConfigError, match=r"^field options\.run"):
+        cli.run_stage(cli.parse(["label"]))
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [(OutputError("disk full"), 4), (KeyboardInterrupt(), 130), (ConfigError("bad"), 2), (OSError(28, "No space left"), 4)],

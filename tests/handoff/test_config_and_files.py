@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field, model_validator
 
 from handoff.config import Config, load_config
 from handoff.errors import ConfigError, InputError, OutputError
@@ -47,6 +49,56 @@ def test_a_bad_config_names_file_key_and_choices(text: str, message: str, tmp_pa
     file.write_text(text)
     with pytest.raises(ConfigError, match=message):
         load_config(Outer, file)
+
+
+class Item(Config):
+    name: str
+    size: int = 1
+
+
+class Strict(Config):
+    items: tuple[Item, ...] = ()
+    part: Literal["test", "train"] = "test"
+    names: tuple[str, ...] = Field(("a",), min_length=1)
+    share: float = Field(0.5, gt=0, le=1)
+    count: int = 1
+    flag: bool = False
+    options: dict[str, int] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _few(self) -> Strict:
+        if self.count > 9:
+            raise ConfigError("too many", field="count", found=self.count, allowed="up to 9")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("items: [a]", "field items.0: must be a mapping, such as {name: ...}; found 'a'"),
+        ("items: a", "field items: must be a list, such as [{name: ...}]; found 'a'"),
+        ("items: [{size: 2}]", "field items.0.name: is required"),
+        ("items: [{nam: a}]", "field items.0.nam: unknown key (did you mean 'name'?) (and 1 more); allowed: name, size"),
+        ("items: [{name: [a]}]", "field items.0.name: must be text; found ['a']"),
+        ("part: tset", "field part: unknown value (did you mean 'test'?); found 'tset'; allowed: test, train"),
+        ("names: a", "field names: must be a list, such as [a, b]; found 'a'"),
+        ("names: []", "field names: needs at least 1; found []"),
+        ("share: 0", "field share: must be above 0; found 0"),
+        ("share: 1.5", "field share: must be at most 1; found 1.5"),
+        ("share: half", "field share: must be a number; found 'half'"),
+        ("count: 1.5", "field count: must be a whole number; found 1.5"),
+        ("flag: perhaps", "field flag: must be true or false; found 'perhaps'"),
+        ("options: 3", "field options: must be a mapping, such as {key: value}; found 3"),
+        ("options: {a: b}", "field options.a: must be a whole number; found 'b'"),
+        ("count: 10", "field count: too many; found 10; allowed: up to 9"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_plain_words(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        load_config(Strict, file)
+    assert str(error.value) == f"{file}, {message}"
 
 
 @given(st.lists(st.dictionaries(st.text(), st.one_of(st.integers(-(2**53), 2**53), st.text()))))

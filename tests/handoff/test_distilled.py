@@ -18,8 +18,8 @@ from handoff.graph import Graph
 from handoff.routing import make_router
 from handoff.routing.distilled import DistilledRouter, RouterSettings, describe
 from training.onnx_export import export_onnx
-from training.router import Architecture, RouterConfig, make_model
 from training.router_artefact import torch_logits, write_settings
+from training.router_model import Architecture, make_model
 
 NO_PLAN = Graph((), ())
 ORDER = {"properties": {"order_id": {"type": "string"}}}
@@ -42,8 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
     """A run folder, and the tokenizer and classifier that it holds."""
     folder = tmp_path_factory.mktemp("router")
     sizes = Architecture(vocabulary=300, hidden=16, feed_forward=32, layers=2, heads=2, max_tokens=48)
-    config = RouterConfig(run=folder, architecture=sizes)
-    tokenizer, model = make_model(config, [describe(delegation(task)) for task in TASKS])
+    tokenizer, model = make_model(sizes, [describe(delegation(task)) for task in TASKS], seed=0)
     tokenizer.save_pretrained(folder / "model")
     model.save_pretrained(folder / "model")
     write_settings(folder, RouterSettings(threshold=0.5, temperature=0.5, max_tokens=sizes.max_tokens))

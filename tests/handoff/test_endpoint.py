@@ -84,6 +84,9 @@ def test_an_empty_answer_is_unreadable(host: Host) -> None:
 def test_nobody_there_and_no_address() -> None:
     with pytest.raises(EndpointError, match="ConnectError"):
         Endpoint("http://127.0.0.1:9/v1", "m")("a", "b")
+    decision = make_router("llm", url="http://127.0.0.1:9/v1", model="m").route(DELEGATION)
+    assert (decision.failed, decision.tokens, decision.format) == (True, 0, "nl")
+    assert "ConnectError" in decision.reason
     with pytest.raises(ConfigError, match="not the address of an endpoint"):
         Endpoint("localhost:8000", "m")
     with pytest.raises(ConfigError, match="needs the url and the model"):

@@ -103,10 +103,16 @@ def test_fixed_routers_are_the_two_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("rulez", {}), ("rules", {"treshold": 1}), ("rules", {"threshold": 0}), ("llm", {})]
+    ("name", "options", "message"),
+    [
+        ("rulez", {}, r"field router: unknown router \(did you mean 'rules'\?\); found 'rulez'; allowed: always-nl, .*rules"),
+        ("rules", {"treshold": 1}, "field options: router rules: .*treshold.*; allowed: threshold"),
+        ("rules", {"threshold": 0}, "field options.threshold: .*found 0"),
+        ("llm", {}, "field options: .*the url and the model .*such as --options '{url: .*, model: .*}'"),
+    ],
 )
-def test_a_router_that_cannot_be_made_says_why(name: str, options: dict[str, object]) -> None:
-    with pytest.raises(ConfigError):
+def test_a_router_that_cannot_be_made_says_why(name: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         make_router(name, **options)
 
 
@@ -166,6 +172,10 @@ def test_a_model_that_cannot_be_asked_means_prose_and_is_counted() -> None:
     decision = router.route(delegation("Cancel my order."))
     assert (decision.format, router.failed) == ("nl", 1)
     assert "TimeoutError" in decision.reason
+    assert (decision.failed, decision.tokens) == (True, 0)  # nothing came back: nothing is counted as spent
+    answered = LLMRouter(Model("perhaps")).route(delegation("Cancel my order."))
+    assert not answered.failed
+    assert answered.tokens > 0
 
 
 @given(st.text(max_size=80), st.sampled_from(["</task>", "</ TASK >", "<task>", "< /task>"]))
