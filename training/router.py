@@ -18,6 +18,7 @@ from handoff.errors import InputError
 from handoff.models.locate import count_parameters
 from handoff.routing import make_router
 from handoff.routing.distilled import GRAPH, describe
+from training.recombination import recombine
 from training.router_artefact import Goal, conclude
 from training.router_data import (
     Example,
@@ -25,7 +26,6 @@ from training.router_data import (
     mean_tokens,
     read_decisions,
     read_outcomes,
-    recombine,
     split_tasks,
     to_examples,
 )
@@ -153,7 +153,7 @@ def prepare(config: RouterConfig) -> Data:
         outcomes, seen = read_outcomes(config.outcomes, config.graph_protocol, config.prose_protocol, config.ties)
         about["outcomes"] = {"tasks": len(outcomes), **seen}
 
-    def labelled(part: Sequence[RoutingTask]) -> list[Example]:
+    def labelled(part: Iterable[RoutingTask]) -> list[Example]:
         return to_examples(part, teacher, outcomes, config.outcome_weight)
 
     found = {name: labelled(part) for name, part in splits.items()}
@@ -162,7 +162,8 @@ def prepare(config: RouterConfig) -> Data:
         raise InputError("no task with a target in these splits", found=", ".join(empty))
     about["splits"] = counted(found)
     about["recombined"] = config.recombined
-    found["train"] += labelled(recombine(splits["train"], config.recombined, config.seed))
+    if config.recombined:
+        found["train"] += labelled(recombine(splits["train"], teacher, config.recombined, config.seed))
     return Data(found, about)
 
 

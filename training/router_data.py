@@ -7,11 +7,9 @@ seeds that the graph won, and where a delegation has both, a mixture of the two.
 from __future__ import annotations
 
 import hashlib
-import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -29,7 +27,6 @@ TRIALS_FILE = "trials.jsonl"
 NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
 """Failures that say nothing of the format."""
 _WORD = re.compile(r"\w+")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class Example(NamedTuple):
@@ -135,7 +132,7 @@ def read_decisions(path: Path) -> dict[str, float | None]:
 
 
 def to_examples(
-    tasks: Sequence[RoutingTask],
+    tasks: Iterable[RoutingTask],
     teacher: Router | Mapping[str, float | None] | None,
     outcomes: Mapping[str, float],
     outcome_weight: float,
@@ -210,39 +207,6 @@ def split_hash(examples: Iterable[Example]) -> str:
     """SHA-256 over the sorted fingerprints: which tasks a figure was measured on."""
     keys = sorted(fingerprint(example.delegation.task) for example in examples)
     return hashlib.sha256("\n".join(keys).encode()).hexdigest()
-
-
-def recombine(tasks: Sequence[RoutingTask], count: int, seed: int) -> list[RoutingTask]:
-    """`count` new training tasks: the sentences of one or two tasks, in part and in excerpts, with the tools of one of them.
-
-    A teacher that costs nothing can decide as many as wanted, and from these the classifier learns which words decide and which
-    only stand beside them: a rare phrase among few words tells more than the same phrase in a long task.
-    """
-    draw = random.Random(seed)
-    sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
-    made = []
-    for number in range(count):
-        first, second = draw.randrange(len(tasks)), draw.randrange(len(tasks))
-        kept = _some(sentences[first], draw) + (_some(sentences[second], draw) if draw.random() < 0.5 else [])
-        tools = tasks[second if draw.random() < 0.2 else first].delegation.tools
-        task = replace(tasks[first].delegation, id=f"recombined/{number}", task=" ".join(kept), tools=tools)
-        made.append(replace(tasks[first], delegation=task))
-    return made
-
-
-def _some(sentences: Sequence[str], draw: random.Random) -> list[str]:
-    """One sentence at least, in their order."""
-    if not sentences:
-        return []
-    kept = [sentence for sentence in sentences if draw.random() < 0.6] or [draw.choice(sentences)]
-    return [_excerpt(sentence, draw) if draw.random() < 0.5 else sentence for sentence in kept]
-
-
-def _excerpt(sentence: str, draw: random.Random) -> str:
-    """Some words in a row."""
-    words = sentence.split()
-    start = draw.randrange(len(words))
-    return " ".join(words[start : start + draw.randint(2, 12)])
 
 
 def counted(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:

@@ -78,22 +78,27 @@ def test_torch_onnx_and_reloaded_agree(trained: tuple[Path, Any, Any], router: D
 
 def test_padding_and_a_batch_change_nothing(trained: tuple[Path, Any, Any]) -> None:
     import torch
+    from onnxruntime import InferenceSession
 
-    _, tokenizer, model = trained
+    folder, tokenizer, model = trained
     texts = [describe(delegation(task)) for task in TASKS]
     batch = tokenizer(texts, truncation=True, max_length=48, padding=True, return_tensors="pt")
     assert (batch["attention_mask"] == 0).any()
     with torch.inference_mode():
         together = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits
-    assert torch.allclose(together, torch.tensor(torch_logits(model, tokenizer, texts, 48)), atol=1e-4)
+    alone = torch.tensor(torch_logits(model, tokenizer, texts, 48))
+    assert torch.allclose(together, alone, atol=1e-4)
+    session = InferenceSession(folder / "onnx" / "model.onnx")
+    (onnx,) = session.run(None, {name: batch[name].numpy() for name in ("input_ids", "attention_mask")})
+    assert torch.allclose(torch.tensor(onnx), alone, atol=1e-4)
 
 
 def test_many_threads_decide_as_one(router: DistilledRouter) -> None:
-    delegations = [delegation(task) for task in TASKS] * 5
+    delegations = [delegation(task) for task in TASKS * 17][:1000]
     alone = [(d.format, d.score, d.reason) for d in map(router.route, delegations)]
     with ThreadPoolExecutor(16) as pool:
         together = [(d.format, d.score, d.reason) for d in pool.map(router.route, delegations)]
-    assert len(alone) == 300
+    assert len(alone) == 1000
     assert together == alone
 
 

@@ -17,13 +17,14 @@ from handoff import load_router
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError
 from handoff.graph import Graph
+from handoff.routing.rules import RuleRouter
 from training import router
+from training.recombination import recombine
 from training.router import RouterConfig, goal_of
 from training.router_data import (
     check_disjoint,
     read_decisions,
     read_outcomes,
-    recombine,
     split_tasks,
     to_examples,
 )
@@ -135,11 +136,19 @@ def test_targets_of_a_teacher_of_outcomes_and_of_both(tmp_path: Path) -> None:
 
 
 def test_recombined_tasks_hold_sentences_and_excerpts_of_the_tasks_given() -> None:
-    made = recombine(TASKS, 50, 0)
-    assert made == recombine(TASKS, 50, 0) and len(made) == 50
-    known = " ".join(one.delegation.task for one in TASKS).split()
-    assert all(set(one.delegation.task.split()) <= set(known) for one in made)
-    assert len({one.delegation.task for one in made}) > 10
+    def made(seed: int) -> list[RoutingTask]:
+        return list(recombine(TASKS, RuleRouter(), 50, seed))
+
+    assert made(0) == made(0) != made(1)
+    known = {word for one in TASKS for word in one.delegation.task.split()}
+    assert all(one.delegation.task and set(one.delegation.task.split()) <= known for one in made(0))
+    assert len({one.delegation.task for one in made(0)}) > 10
+
+
+def test_recombined_tasks_show_what_is_rare_more_often_than_the_tasks_do() -> None:
+    dull = [task(f"Parcel {number} is blue.") for number in range(99)]
+    found = Counter("letter" in one.delegation.task for one in recombine([*dull, task("Write a letter.")], RuleRouter(), 400, 0))
+    assert found[True] > 20  # 1 of 100 sentences; by reasons 1 of 11
 
 
 class StopError(RuntimeError):

@@ -1,0 +1,57 @@
+"""New training tasks for the router, put together from the sentences of those that there are.
+
+A teacher that costs nothing can decide as many as wanted, and from these the classifier learns which words decide and which only
+stand beside them.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from data.delegations import RoutingTask
+from handoff.routing import Router
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_MOST_GUESTS = 2
+_KEPT, _OWN, _EXCERPTS = 0.6, 0.8, 0.4
+"""Chances: that a sentence of a task is kept, that anything of it is, and that a sentence is cut down to some words of it."""
+
+
+def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: int) -> Iterator[RoutingTask]:
+    """`count` tasks: a part of one task, with its tools, and among it up to two sentences of any task.
+
+    What decides is rare: of most sentences alone the teacher says the same. So the second kind is drawn by the reason that the
+    teacher gives for the sentence, and the first kind by its domain: each reason, and each domain, in proportion to the square
+    root of its number.
+    """
+    draw = random.Random(seed)
+    sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
+    guests = [(sentence, task) for task, own in zip(tasks, sentences, strict=True) for sentence in own]
+    reasons = [teacher.route(replace(task.delegation, task=sentence)).reason for sentence, task in guests]
+    by_reason, by_domain = _levelled(reasons), _levelled([task.domain for task in tasks])
+    for number in range(count):
+        (place,) = draw.choices(range(len(tasks)), cum_weights=by_domain)
+        kept = [s for s in sentences[place] if draw.random() < _KEPT] if draw.random() < _OWN else []
+        invited = draw.randint(0 if kept else 1, _MOST_GUESTS)
+        for sentence, _ in draw.choices(guests, cum_weights=by_reason, k=invited):
+            kept.insert(draw.randint(0, len(kept)), sentence)
+        text = " ".join(_excerpt(s, draw) if draw.random() < _EXCERPTS else s for s in kept)
+        yield replace(tasks[place], delegation=replace(tasks[place].delegation, id=f"recombined/{number}", task=text))
+
+
+def _levelled(kinds: Sequence[Hashable]) -> list[float]:
+    """Cumulative weights by which a kind is drawn in proportion to the square root of its number."""
+    counts = Counter(kinds)
+    return list(accumulate(counts[kind] ** -0.5 for kind in kinds))
+
+
+def _excerpt(sentence: str, draw: random.Random) -> str:
+    """Some words in a row."""
+    words = sentence.split()
+    start = draw.randrange(len(words))
+    return " ".join(words[start : start + draw.randint(2, 12)])
