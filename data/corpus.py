@@ -92,6 +92,7 @@ def build(config: CorpusConfig) -> tuple[list[dict[str, Any]], Counter[str]]:
 class CorpusRow(NamedTuple):
     """One delegation of a corpus on disk."""
 
+    id: str
     source: str
     domain: str
     delegation: Delegation
@@ -126,7 +127,7 @@ def read_corpus(folder: Path) -> dict[Split, list[CorpusRow]]:
     def row(record: Mapping[str, Any]) -> CorpusRow:
         graph = Graph.loads(record["graph"])
         delegation = Delegation(record["task_id"], record["task"], toolsets[record["domain"]], graph, prose=record["prose"])
-        return CorpusRow(record["source"], record["domain"], delegation, record["prose"])
+        return CorpusRow(record["id"], record["source"], record["domain"], delegation, record["prose"])
 
     return {split: [row(record) for record in dataset[split]] for split in SPLITS}
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from data.corpus import read_toolsets
+from data.corpus import CorpusRow, read_corpus
 from handoff.config import Config
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError
@@ -48,18 +48,14 @@ class Row(NamedTuple):
 
 
 def read_rows(corpus: Path, supervision: Supervision) -> dict[str, list[Row]]:
-    """The delegations of each split."""
-    from datasets import load_from_disk
-
-    toolsets = read_toolsets(corpus)
+    """The delegations of each split. Raises InputError where there is no corpus."""
     prose = Prose()
 
-    def row(record: dict[str, str]) -> Row:
-        graph, tools = Graph.loads(record["graph"]), toolsets[record["domain"]]
-        text = prose.encode(Delegation(record["id"], "", tools, graph), 0) if supervision == "text" else ""
-        return Row(Plan.from_graph(graph)[0], tools, record["source"], text)
+    def row(found: CorpusRow) -> Row:
+        bare = Delegation(found.id, "", found.tools, found.delegation.plan)
+        return Row(found.plan, found.tools, found.source, prose.encode(bare, 0) if supervision == "text" else "")
 
-    return {split: [row(record) for record in part] for split, part in load_from_disk(str(corpus)).items()}
+    return {split: [row(found) for found in part] for split, part in read_corpus(corpus).items()}
 
 
 def make_vocabulary(rows: Sequence[Row], config: VocabularyConfig, supervision: Supervision) -> Vocabulary:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from data.corpus import read_toolsets
+from data.corpus import CorpusRow, read_corpus
 from handoff.config import Config
 from handoff.console import say
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError
-from handoff.graph import Graph
 from handoff.models.dictation import Reads, source_of, target_of
 from handoff.models.writer import GraphWriter, as_prompt
 from handoff.placeholders import make_gazetteer
@@ -92,33 +91,32 @@ class WriterConfig(RunConfig):
 def load_cases(config: WriterConfig, gazetteer: Sequence[str] | None = None) -> dict[str, list[Case]]:
     """The delegations of each split; training ones in `phrasings` phrasings, held-out ones in one that training does not see.
 
-    Without a `gazetteer` it is made of the training plans, or empty, as the configuration says.
+    Without a `gazetteer` it is made of the training plans, or empty, as the configuration says. Raises InputError where there is
+    no corpus.
     """
-    from datasets import load_from_disk
-
-    corpus = config.corpus
-    toolsets = read_toolsets(corpus)
-    dataset = load_from_disk(str(corpus))
-    rows_of = {split: list(dataset[split].select_columns(["id", "domain", "graph"])) for split in dataset}
-    rows_of["train"] = chosen(rows_of["train"], config)
+    corpus = read_corpus(config.corpus)
+    corpus["train"] = chosen(corpus["train"], config)
     if gazetteer is None:
-        gazetteer = gazetteer_of((Graph.loads(row["graph"]) for row in rows_of["train"]), toolsets.values(), config)
+        gazetteer = gazetteer_of(config, ((row.plan, row.domain, row.tools) for row in corpus["train"]))
     cases: dict[str, list[Case]] = {}
-    for split, rows in rows_of.items():
+    for split, rows in corpus.items():
         seeds = range(1, config.phrasings + 1) if split == "train" and config.reads == "prose" else [0]
-        cases[split] = [_case(row, toolsets[row["domain"]], config.reads, seed, gazetteer) for seed in seeds for row in rows]
+        cases[split] = [_case(row, config.reads, seed, gazetteer) for seed in seeds for row in rows]
     return cases
 
 
-def gazetteer_of(graphs: Iterable[Graph], tools: Iterable[Toolset], config: WriterConfig) -> tuple[str, ...]:
-    """Empty where the configuration wants none."""
-    return make_gazetteer((Plan.from_graph(graph)[0] for graph in graphs), tools) if config.gazetteer else ()
+def gazetteer_of(config: WriterConfig, trained_on: Iterable[tuple[Plan, str, Toolset]]) -> tuple[str, ...]:
+    """Of plans with their domains and tools; empty where the configuration wants none."""
+    if not config.gazetteer:
+        return ()
+    rows = list(trained_on)
+    return make_gazetteer((plan for plan, _, _ in rows), {domain: tools for _, domain, tools in rows}.values())
 
 
-def _case(row: Mapping[str, Any], tools: Toolset, reads: Reads, seed: int, gazetteer: Sequence[str]) -> Case:
-    gold = Graph.loads(row["graph"])
-    source = source_of(Delegation(row["id"], "", tools, gold), reads, seed, gazetteer)
-    return Case(row["id"], row["domain"], source, target_of(Plan.from_graph(gold)[0], source, tools), gold, tools)
+def _case(row: CorpusRow, reads: Reads, seed: int, gazetteer: Sequence[str]) -> Case:
+    gold, tools = row.delegation.plan, row.tools
+    source = source_of(Delegation(row.id, "", tools, gold), reads, seed, gazetteer)
+    return Case(row.id, row.domain, source, target_of(row.plan, source, tools), gold, tools)
 
 
 def make_tokenizer(cases: Iterable[Case], size: int) -> PreTrainedTokenizerBase:
@@ -158,7 +156,7 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
     from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, set_seed
 
     sizes = config.architecture
-    gazetteer = gazetteer_of((case.gold for case in cases), {case.domain: case.tools for case in cases}.values(), config)
+    gazetteer = gazetteer_of(config, ((Plan.from_graph(case.gold)[0], case.domain, case.tools) for case in cases))
     set_seed(config.seed)
     if sizes.base is not None:
         if sizes.revision is None and not Path(sizes.base).is_dir():
