@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from datasets import Dataset, DatasetDict
+from toy_corpus import row, save
 
 from handoff.delegation import Tool, Toolset
 from handoff.models.predictor import Library
@@ -25,18 +25,13 @@ def plan(user: str, reason: str) -> Plan:
     return Plan((Step("get_user", {"user_id": user}), Step("cancel", {"order_id": ref("t1.orders[0]"), "reason": reason})))
 
 
-def row(number: int, one: Plan) -> dict[str, object]:
-    return {"source": "gold", "domain": "shop", "task_id": str(number), "task": "", "prose": "", "graph": one.to_graph().dumps()}
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> PredictorConfig:
-    train = [row(n, plan(f"mei_{n}", "late")) for n in range(6)]
-    held_out = [row(90, plan("secret_7", "late")), row(91, Plan((Step("cancel", {"order_id": "#W1", "reason": "lost"}),)))]
-    parts = {"train": train, "validation": train[:1], "test": held_out}
-    DatasetDict({name: Dataset.from_list(rows) for name, rows in parts.items()}).save_to_disk(str(tmp_path / "corpus"))
-    (tmp_path / "corpus" / "tools.json").write_bytes(orjson.dumps({"shop": TOOLS}))
-    return PredictorConfig(run=tmp_path / "run", corpus=tmp_path / "corpus")
+    train = [row(f"{n}", plan(f"mei_{n}", "late").to_graph()) for n in range(6)]
+    held_out = [plan("secret_7", "late"), Plan((Step("cancel", {"order_id": "#W1", "reason": "lost"}),))]
+    test = [row(f"{n}", one.to_graph()) for n, one in enumerate(held_out, 90)]
+    corpus = save(tmp_path / "corpus", {"train": train, "validation": train[:1], "test": test}, {"shop": TOOLS})
+    return PredictorConfig(run=tmp_path / "run", corpus=corpus)
 
 
 def test_the_library_comes_from_the_training_split_alone(config: PredictorConfig) -> None:

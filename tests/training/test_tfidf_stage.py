@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import islice
 from pathlib import Path
 
 import orjson
 import pytest
-from datasets import Dataset, DatasetDict
+from toy_corpus import row, save
 
 from data.environments import load_environment
 from data.labels.dataflow import label
@@ -43,18 +44,12 @@ def delegations() -> list[Delegation]:
 
 @pytest.fixture
 def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
-    rows = [
-        {"source": "gold", "domain": "airline", "task_id": d.id, "task": d.task, "prose": prose, "graph": d.plan.dumps()}
-        for d in delegations
-        for prose in [Prose().encode(d, 0)]
-    ]
+    rows = [row(d.id, d.plan, d.task, Prose().encode(d, 0), "airline") for d in delegations]
     held_out = [rows[0] | {"prose": "zebra"}]
-    sampled = [row | {"source": "synth"} for row in rows[:2]]
+    sampled = [one | {"source": "synth"} for one in rows[:2]]
     parts = {"train": rows + sampled, "validation": held_out, "test": held_out}
-    DatasetDict({name: Dataset.from_list(part) for name, part in parts.items()}).save_to_disk(str(tmp_path / "corpus"))
-    tools = {"airline": list(load_environment("tau2-airline").tools)}
-    (tmp_path / "corpus" / "tools.json").write_bytes(orjson.dumps(tools))
-    return TfIdfConfig(run=tmp_path / "run", corpus=tmp_path / "corpus", grid=(0.1, 0.5, 1.0))
+    corpus = save(tmp_path / "corpus", parts, {"airline": list(load_environment("tau2-airline").tools)})
+    return TfIdfConfig(run=tmp_path / "run", corpus=corpus, grid=(0.1, 0.5, 1.0))
 
 
 def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegations: list[Delegation]) -> None:
@@ -74,13 +69,10 @@ def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegatio
 
 
 def test_without_a_training_task_nothing_can_be_chosen(config: TfIdfConfig) -> None:
-    rows = [
-        {"source": "synth", "domain": "airline", "task_id": "1", "task": "", "prose": "a", "graph": Plan(()).to_graph().dumps()}
-    ]
-    parts = dict.fromkeys(("train", "validation", "test"), Dataset.from_list(rows))
-    tools = (config.corpus / "tools.json").read_bytes()
-    DatasetDict(parts).save_to_disk(str(config.corpus))
-    (config.corpus / "tools.json").write_bytes(tools)
+    tools = orjson.loads((config.corpus / "tools.json").read_bytes())
+    shutil.rmtree(config.corpus)
+    rows = [row("1", Plan(()).to_graph(), prose="a", domain="airline", source="synth")]
+    save(config.corpus, dict.fromkeys(("train", "validation", "test"), rows), tools)
     with pytest.raises(InputError, match="no training task"):
         run(config)
     assert not (config.run / "COMPLETE").exists()

@@ -14,24 +14,19 @@ from typing import Any
 import orjson
 import pytest
 from safetensors.torch import load_file
+from toy_corpus import SCHEMAS, plan, row, save
 
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError
 from handoff.faithfulness import unfaithful
 from handoff.pieces import split_pieces
-from handoff.plan import Plan, Step
+from handoff.plan import Plan
 from handoff.protocols import load_protocol
 from handoff.protocols.prose import Prose
-from handoff.reference import Reference
 from training import lingua
 from training.run import StoppedError
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS = [
-    {"name": "get_user", "parameters": {"properties": {"email": {"type": "string"}}}},
-    {"name": "get_order", "parameters": {"properties": {"order_id": {"type": "string"}}}},
-    {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
-]
 TOOLS = Toolset.from_schemas(SCHEMAS)
 SETTINGS: dict[str, Any] = {
     "steps": 8,
@@ -43,31 +38,15 @@ SETTINGS: dict[str, Any] = {
 
 
 def delegation(number: int) -> Delegation:
-    steps = [Step("get_user", {"email": f"user{number}@example.com"})]
-    steps += [Step("get_order", {"order_id": Reference("t1", ("orders", place))}) for place in range(number % 3)]
-    reason = "no longer needed" if number % 2 else "ordered by mistake"
-    plan = Plan((*steps, Step("cancel", {"order_id": f"#W{number}", "reason": reason})))
-    return Delegation(f"{number}", "You want to send the lamp back, as soon as it can be done.", TOOLS, plan.to_graph())
+    return Delegation(f"{number}", "You want to send the lamp back, as soon as it can be done.", TOOLS, plan(number).to_graph())
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset like that of `handoff corpus`."""
-    from datasets import Dataset, DatasetDict
-
-    folder = tmp_path_factory.mktemp("data") / "corpus"
-    rows = [
-        {
-            **{"task_id": str(n), "task": "", "prose": Prose().encode(delegation(n), 0), "graph": delegation(n).plan.dumps()},
-            **{"domain": "shop", "source": "gold"},
-        }
-        for n in range(36)
-    ]
+    rows = [row(f"{n}", delegation(n).plan, prose=Prose().encode(delegation(n), 0)) for n in range(36)]
     parts = {"train": rows[:24], "validation": rows[24:30], "test": rows[30:]}
-    DatasetDict({split: Dataset.from_list(part) for split, part in parts.items()}).save_to_disk(str(folder))
-    (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
-    (folder / "manifest.json").write_text("{}")
-    return folder
+    return save(tmp_path_factory.mktemp("data") / "corpus", parts, {"shop": SCHEMAS})
 
 
 def config(corpus: Path, run: Path, **changes: Any) -> lingua.LinguaConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import orjson
 import pytest
 from safetensors.torch import load_file
 
+from handoff.graph import Graph
 from handoff.plan import Plan, Step
 from handoff.reference import Reference
 
@@ -28,23 +29,26 @@ def plan(number: int) -> Plan:
     return Plan((*steps, Step("cancel", {"order_id": f"#W{number}", "reason": reason})))
 
 
-def write_corpus(folder: Path) -> Path:
-    """40 plans to train on, 10 to validate, 10 to test."""
+def row(name: str, graph: Graph, task: str = "", prose: str = "", domain: str = "shop", source: str = "gold") -> dict[str, str]:
+    """As `handoff corpus` writes it."""
+    text = graph.dumps()
+    return {"id": name, "task_id": name, "task": task, "domain": domain, "source": source, "prose": prose, "graph": text}
+
+
+def save(folder: Path, parts: Mapping[str, Sequence[dict[str, str]]], tools: Mapping[str, Any]) -> Path:
+    """A corpus of these rows; `tools` are the schemas of each domain."""
     from datasets import Dataset, DatasetDict
 
-    graphs = [plan(number).to_graph().dumps() for number in range(60)]
-    parts = {"train": graphs[:40], "validation": graphs[40:50], "test": graphs[50:]}
-    DatasetDict(
-        {
-            s: Dataset.from_dict(
-                {"id": list(map(str, range(len(g)))), "graph": g, "domain": ["shop"] * len(g), "source": ["gold"] * len(g)}
-            )
-            for s, g in parts.items()
-        }
-    ).save_to_disk(str(folder))
-    (folder / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
+    DatasetDict({split: Dataset.from_list(list(part)) for split, part in parts.items()}).save_to_disk(str(folder))
+    (folder / "tools.json").write_bytes(orjson.dumps(tools))
     (folder / "manifest.json").write_text("{}")
     return folder
+
+
+def write_corpus(folder: Path) -> Path:
+    """40 plans to train on, 10 to validate, 10 to test."""
+    rows = [row(str(number), plan(number).to_graph()) for number in range(60)]
+    return save(folder, {"train": rows[:40], "validation": rows[40:50], "test": rows[50:]}, {"shop": SCHEMAS})
 
 
 def outcome(run: Path) -> tuple[dict[str, Any], list[Any], Any]:
