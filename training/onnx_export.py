@@ -27,12 +27,12 @@ def export_onnx(model: Any, folder: Path) -> None:
 
     target = folder / ONNX_FOLDER
     target.mkdir(parents=True, exist_ok=True)
-    model.train(False)
+    exported = for_export(model).train(False)
     example = (torch.ones((2, 9), dtype=torch.long), torch.ones((2, 9), dtype=torch.long))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter's own deprecations, and of shapes that it traces
         torch.onnx.export(
-            for_export(model),
+            exported,
             example,
             str(target / FILES["fp32"]),
             input_names=list(INPUTS),

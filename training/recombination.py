@@ -18,8 +18,9 @@ from handoff.routing import Router
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MOST_GUESTS = 2
-_KEPT, _OWN, _EXCERPTS = 0.6, 0.8, 0.4
-"""Chances: that a sentence of a task is kept, that anything of it is, and that a sentence is cut down to some words of it."""
+_KEPT, _OWN, _EXCERPTS, _THINNED, _LOST = 0.6, 0.8, 0.4, 0.5, 0.15
+"""Chances: that a sentence of a task is kept, that anything of it is, that a sentence is cut down to some words of it, that words
+of a new task get lost, and that then a word does."""
 
 
 def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: int) -> Iterator[RoutingTask]:
@@ -40,8 +41,10 @@ def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: i
         invited = draw.randint(0 if kept else 1, _MOST_GUESTS)
         for sentence, _ in draw.choices(guests, cum_weights=by_reason, k=invited):
             kept.insert(draw.randint(0, len(kept)), sentence)
-        text = " ".join(_excerpt(s, draw) if draw.random() < _EXCERPTS else s for s in kept)
-        yield replace(tasks[place], delegation=replace(tasks[place].delegation, id=f"recombined/{number}", task=text))
+        words = " ".join(_excerpt(s, draw) if draw.random() < _EXCERPTS else s for s in kept).split()
+        if draw.random() < _THINNED:
+            words = [word for word in words if draw.random() >= _LOST] or words
+        yield replace(tasks[place], delegation=replace(tasks[place].delegation, id=f"recombined/{number}", task=" ".join(words)))
 
 
 def _levelled(kinds: Sequence[Hashable]) -> list[float]:

@@ -109,8 +109,8 @@ def minilm_folder() -> Path:
 
 
 def for_export(model: Any) -> nn.Module:
-    """A module (input_ids, attention_mask) -> logits with the model's weights. A ModernBERT computes its last layer for the first
-    token alone, which is all that the classifier reads, and finds positions and neighbours in tables."""
+    """A module (input_ids, attention_mask) -> logits with the model's weights; of a ModernBERT one with few operations, because
+    on a text of a few dozen tokens each costs more than its arithmetic."""
     import torch
 
     class Logits(torch.nn.Module):
@@ -122,54 +122,60 @@ def for_export(model: Any) -> nn.Module:
             logits: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
             return logits
 
-    return _first_token(model) if model.config.model_type == "modernbert" else Logits()
+    return _lean(model) if model.config.model_type == "modernbert" else Logits()
 
 
-def _first_token(model: Any) -> nn.Module:
+def _lean(model: Any) -> nn.Module:
+    """ModernBERT without what is not needed here. The last layer is computed for the first token alone, which is all that the
+    classifier reads; positions and neighbours are tables, and half of the features are turned by a matrix."""
     import torch
+    from torch.nn.functional import linear
 
     sizes, encoder = model.config, model.model
-    head_width = sizes.hidden_size // sizes.num_attention_heads
+    width = sizes.hidden_size // sizes.num_attention_heads
 
-    class FirstToken(torch.nn.Module):
+    class Lean(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.model = model
             places = torch.arange(sizes.max_position_embeddings)
-            far = (places[:, None] - places).abs() > sizes.sliding_window
-            self.register_buffer("far", torch.where(far, _FAR, 0.0))
+            self.register_buffer("far", torch.where((places[:, None] - places).abs() > sizes.sliding_window, _FAR, 0.0))
+            half, none = torch.eye(width // 2), torch.zeros(width // 2, width // 2)
+            self.register_buffer("turn", torch.cat([torch.cat([none, half], 1), torch.cat([-half, none], 1)]))
             for kind in set(sizes.layer_types):
-                for name, values in zip(("cos", "sin"), encoder.rotary_emb(torch.zeros(1), places[None], kind), strict=True):
-                    self.register_buffer(f"{kind}_{name}", values)
+                for name, table in zip(("cos", "sin"), encoder.rotary_emb(torch.zeros(1), places[None], kind), strict=True):
+                    self.register_buffer(f"{kind}_{name}", table[0])
 
         def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-            tokens = input_ids.shape[1]
+            batch, tokens = input_ids.shape[0], input_ids.shape[1]
             hidden = encoder.embeddings(input_ids)
-            padding = (1 - attention_mask[:, None, None, :].to(hidden.dtype)) * _FAR
-            neighbours = padding + self.far[:tokens, :tokens]
-            for layer in encoder.layers[:-1]:
-                hidden = layer(hidden, attention_mask=neighbours, position_embeddings=self.rotation(layer, tokens))
-            return self.classify(encoder.layers[-1], hidden, padding, *self.rotation(encoder.layers[-1], tokens))
-
-        def rotation(self, layer: Any, tokens: int) -> tuple[Tensor, Tensor]:
-            kind = layer.attention_type
-            return getattr(self, f"{kind}_cos")[:, :tokens], getattr(self, f"{kind}_sin")[:, :tokens]
-
-        def classify(self, layer: Any, hidden: Tensor, padding: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-            seen = layer.attn_norm(hidden)
-            query, key, value = layer.attn.Wqkv.weight.chunk(3)  # the first token's query is not rotated: it is at place 0
-            first = self.heads(seen[:, :1] @ query.T)
-            keys = self.heads(seen @ key.T)
-            turned = torch.cat((-keys[..., head_width // 2 :], keys[..., : head_width // 2]), dim=-1)
-            keys = keys * cos[:, None] + turned * sin[:, None]
-            weights = (first @ keys.transpose(2, 3) * head_width**-0.5 + padding).softmax(-1)
-            read = (weights @ self.heads(seen @ value.T)).transpose(1, 2).flatten(2)
-            found = hidden[:, :1] + layer.attn.Wo(read)
-            found = found + layer.mlp(layer.mlp_norm(found))
-            logits: Tensor = model.classifier(model.head(encoder.final_norm(found)[:, 0]))
+            unseen = (1 - attention_mask[:, None, None, :].to(hidden.dtype)) * _FAR
+            masks = {"full_attention": unseen, "sliding_attention": unseen + self.far[:tokens, :tokens]}
+            for layer in encoder.layers:
+                kind = layer.attention_type
+                places = getattr(self, f"{kind}_cos")[:tokens], getattr(self, f"{kind}_sin")[:tokens]
+                asking = 1 if layer is encoder.layers[-1] else tokens
+                seen = layer.attn_norm(hidden)
+                read = self.attend(layer.attn.Wqkv.weight, seen, asking, batch, masks[kind], *places)
+                hidden = hidden[:, :asking] + layer.attn.Wo(read)
+                hidden = hidden + layer.mlp(layer.mlp_norm(hidden))
+            logits: Tensor = model.classifier(model.head(encoder.final_norm(hidden)[:, 0]))
             return logits
 
-        def heads(self, states: Tensor) -> Tensor:
-            return states.unflatten(-1, (-1, head_width)).transpose(1, 2)
+        def attend(
+            self, weights: Tensor, seen: Tensor, asking: Any, batch: Any, mask: Tensor, cos: Tensor, sin: Tensor
+        ) -> Tensor:
+            """What the first `asking` tokens read of those seen."""
 
-    return FirstToken()
+            def heads(states: Tensor) -> Tensor:
+                return states.reshape(batch, -1, sizes.num_attention_heads, width).transpose(1, 2)
+
+            def turned(states: Tensor) -> Tensor:
+                return states * cos[: states.shape[2]] + (states @ self.turn) * sin[: states.shape[2]]
+
+            query, key, value = weights.chunk(3)
+            asked = turned(heads(linear(seen[:, :asking], query * width**-0.5)))
+            given = (asked @ turned(heads(linear(seen, key))).transpose(2, 3) + mask).softmax(-1)
+            return (given @ heads(linear(seen, value))).transpose(1, 2).reshape(batch, -1, sizes.hidden_size)
+
+    return Lean()
