@@ -178,7 +178,7 @@ def test_every_format_can_be_forced() -> None:
 
 
 def test_an_unknown_format_names_those_allowed() -> None:
-    with pytest.raises(ConfigError, match="field format: unknown value .*'tau3'; allowed: auto, tau1, tau2, openai"):
+    with pytest.raises(ConfigError, match=r"field format: unknown value .*'tau3'; allowed: auto, tau1, tau2, openai"):
         load_config(ImportConfig, None, {"format": "tau3"})
 
 
