@@ -4,7 +4,7 @@
 
 Ours is what `handoff train` runs (`training.run.train`: log file, signals, early stopping); plain is the library's trainer with
 the same settings, the same order of batches and nothing else of ours but the data. Neither evaluates or saves in between. Both
-take turns to go first. A step of a side takes the least time that it took in any round, because other work on the machine only
+take turns to go first, on one thread. A step of a side takes the least time that it took in any round, because other work on the machine only
 adds to it; a run's first steps are not timed.
 """
 
@@ -245,12 +245,15 @@ def measure(loop: Loop, rounds: int) -> tuple[float, float]:
 
 
 def main() -> None:
+    import torch
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=Path, default=Path("data/store/corpus"))
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--loops", nargs="+", choices=LOOPS, default=list(LOOPS))
     arguments = parser.parse_args()
+    torch.set_num_threads(1)
     set_quiet(True)
     rows = []
     notes = []
