@@ -4,8 +4,8 @@
 
 Ours is what `handoff train` runs (`training.run.train`: log file, signals, early stopping); plain is the library's trainer with
 the same settings, the same order of batches and nothing else of ours but the data. Neither evaluates or saves in between. Both
-take turns to go first, on one thread. A step of a side takes the least time that it took in any round, because other work on the machine only
-adds to it; a run's first steps are not timed.
+take turns to go first, on one thread. A step of a side takes the least time that it took in any round, because other work on the
+machine only adds to it; a run's first steps are not timed.
 """
 
 from __future__ import annotations
