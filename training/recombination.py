@@ -32,14 +32,14 @@ def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: i
     """
     draw = random.Random(seed)
     sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
-    guests = [(sentence, task) for task, own in zip(tasks, sentences, strict=True) for sentence in own]
-    reasons = [teacher.route(replace(task.delegation, task=sentence)).reason for sentence, task in guests]
+    guests = [sentence for own in sentences for sentence in own]
+    reasons = [teacher.route(replace(t.delegation, task=s)).reason for t, own in zip(tasks, sentences, strict=True) for s in own]
     by_reason, by_domain = _levelled(reasons), _levelled([task.domain for task in tasks])
     for number in range(count):
         (place,) = draw.choices(range(len(tasks)), cum_weights=by_domain)
         kept = [s for s in sentences[place] if draw.random() < _KEPT] if draw.random() < _OWN else []
         invited = draw.randint(0 if kept else 1, _MOST_GUESTS)
-        for sentence, _ in draw.choices(guests, cum_weights=by_reason, k=invited):
+        for sentence in draw.choices(guests, cum_weights=by_reason, k=invited):
             kept.insert(draw.randint(0, len(kept)), sentence)
         words = " ".join(_excerpt(s, draw) if draw.random() < _EXCERPTS else s for s in kept).split()
         if draw.random() < _THINNED:

@@ -153,7 +153,7 @@ def _lean(model: Any) -> nn.Module:
             masks = {"full_attention": unseen, "sliding_attention": unseen + self.far[:tokens, :tokens]}
             for layer in encoder.layers:
                 kind = layer.attention_type
-                places = getattr(self, f"{kind}_cos")[:tokens], getattr(self, f"{kind}_sin")[:tokens]
+                places = getattr(self, f"{kind}_cos"), getattr(self, f"{kind}_sin")
                 asking = 1 if layer is encoder.layers[-1] else tokens
                 seen = layer.attn_norm(hidden)
                 read = self.attend(layer.attn.Wqkv.weight, seen, asking, batch, masks[kind], *places)
@@ -171,7 +171,8 @@ def _lean(model: Any) -> nn.Module:
                 return states.reshape(batch, -1, sizes.num_attention_heads, width).transpose(1, 2)
 
             def turned(states: Tensor) -> Tensor:
-                return states * cos[: states.shape[2]] + (states @ self.turn) * sin[: states.shape[2]]
+                count = states.shape[2]
+                return states * cos[:count] + (states @ self.turn) * sin[:count]
 
             query, key, value = weights.chunk(3)
             asked = turned(heads(linear(seen[:, :asking], query * width**-0.5)))
