@@ -9,7 +9,7 @@ from typing import Any
 
 from handoff.errors import HandoffError
 from handoff.routing.distilled import FILES, ONNX_FOLDER
-from training.router_model import for_export
+from training.onnx_form import for_export
 
 OPSET = 18
 TOLERANCE = 1e-4
