@@ -1,7 +1,8 @@
-"""`handoff curves`: what training runs logged, as one page of small charts."""
+"""`handoff curves`: what training runs logged, as one page of small charts; of a router its calibration, too."""
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +13,14 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
+from eval.calibration_svg import calibration_svg
 from eval.curves_svg import Chart, Line, draw
 from handoff.config import Config
 from handoff.console import say, table, warn
 from handoff.errors import InputError
 from handoff.files import write_text
-from training.run import BEST, LOG_FILE
+from handoff.routing.distilled import ROUTER_FILE
+from training.run import BEST, LOG_FILE, MODEL_FOLDER
 
 CHECKPOINTS = Path("checkpoints")
 MAX_CHARTS = 60
@@ -57,7 +60,9 @@ class Log:
 
 def run(config: CurvesConfig) -> int:
     """Write the page and print the table. Raises InputError where a run has no log or nothing is left to draw."""
-    logs = [read_log(find_log(path)) for path in config.runs]
+    files = [find_log(path) for path in config.runs]
+    logs = [read_log(file) for file in files]
+    pictures = [picture for file in files if (picture := _calibration(file.parent))]
     names = list(dict.fromkeys(metric for log in logs for metric, _ in log.series))
     unknown = [name for name in config.metrics if name not in names]
     if unknown or not names:
@@ -67,7 +72,7 @@ def run(config: CurvesConfig) -> int:
     rows = list(_rows(logs, shown))
     notes = list(_notes(logs, len(names) if not config.metrics else len(shown), len(shown)))
     write_text(config.out / "curves.svg", svg + "\n")
-    write_text(config.out / "curves.html", page(svg, rows, notes))
+    write_text(config.out / "curves.html", page(svg, rows, notes, pictures))
     table(COLUMNS, rows)
     for note in notes:
         warn(note)
@@ -82,6 +87,16 @@ def find_log(run: Path) -> Path:
             return folder / LOG_FILE
     known = sorted(path.parent.name for path in CHECKPOINTS.glob(f"*/{LOG_FILE}"))
     raise InputError(f"no run with a {LOG_FILE} there", file=run, allowed=known or "none has been trained yet")
+
+
+def _calibration(run: Path) -> str | None:
+    """As an image, which keeps its style to itself; None of a run that is no router's, or not at its end."""
+    model = run / MODEL_FOLDER
+    svg = calibration_svg(model, run.name) if (model / ROUTER_FILE).is_file() else None
+    if svg is None:
+        return None
+    data = base64.b64encode(svg.encode()).decode()
+    return f'<h2>{escape(run.name)}</h2><img alt="Calibration" src="data:image/svg+xml;base64,{data}">'
 
 
 def read_log(path: Path) -> Log:
@@ -151,12 +166,12 @@ def _notes(logs: Sequence[Log], known: int, shown: int) -> Iterator[str]:
         yield f"{known - shown} more metrics were logged; choose with --metrics"
 
 
-def page(svg: str, rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
+def page(svg: str, rows: Iterable[Sequence[str]], notes: Iterable[str], pictures: Iterable[str]) -> str:
     """The HTML page; it needs nothing from outside."""
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     said = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return _PAGE.format(svg=svg, head=head, body=body, notes=said)
+    return _PAGE.format(svg=svg, head=head, body=body, notes=said, pictures="\n".join(pictures))
 
 
 _PAGE = """<!doctype html>
@@ -165,7 +180,7 @@ _PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 2rem auto; max-width: 1180px; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; }}
-svg {{ max-width: 100%; height: auto; }}
+svg, img {{ max-width: 100%; height: auto; }}
 p {{ color: #8a5a00; }}
 .table {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; margin-top: 1.5rem; font-variant-numeric: tabular-nums; }}
@@ -175,6 +190,7 @@ th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 <h1>Training curves</h1>
 {notes}
 {svg}
+{pictures}
 <div class="table"><table><thead><tr>{head}</tr></thead><tbody>
 {body}
 </tbody></table></div>

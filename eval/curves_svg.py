@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from eval.report.charts import Box, Tick
+from eval.axis import Scale
+from eval.report.charts import Box
 
 COLOURS = (("#0b5cad", "#7ab7f5"), ("#c2410c", "#fb923c"), ("#15803d", "#4ade80"), ("#7e22ce", "#c084fc"))
 COLOURS += (("#a16207", "#facc15"), ("#0e7490", "#22d3ee"), ("#be185d", "#f472b6"), ("#4b5563", "#9ca3af"))
@@ -85,8 +86,8 @@ def _draw_chart(chart: Chart) -> Iterator[str]:
     frame = Box(56, 34, WIDTH - 16, HEIGHT - 34)
     steps = [step for line in chart.lines for step, _ in line.points]
     values = [value for line in chart.lines for _, value in line.points]
-    scale_x = _Scale(0, max(*steps, 1), frame.left, frame.right)
-    scale_y = _Scale(*_padded(min(values), max(values)), frame.bottom, frame.top)
+    scale_x = Scale(0, max(*steps, 1), frame.left, frame.right)
+    scale_y = Scale(*_padded(min(values), max(values)), frame.bottom, frame.top)
     yield f'<text class="title" x="{frame.left}" y="20">{escape(chart.title)}</text>'
     for tick in scale_y.ticks(5):
         yield f'<path class="grid" d="M{frame.left} {tick.at}H{frame.right}"/>'
@@ -97,7 +98,7 @@ def _draw_chart(chart: Chart) -> Iterator[str]:
         yield from _draw_line(line, scale_x, scale_y)
 
 
-def _draw_line(line: Line, scale_x: _Scale, scale_y: _Scale) -> Iterator[str]:
+def _draw_line(line: Line, scale_x: Scale, scale_y: Scale) -> Iterator[str]:
     spots = [(scale_x.at(step), scale_y.at(value)) for step, value in line.points]
     colour = f"r{line.run}"
     if line.part == "held out":
@@ -118,33 +119,3 @@ def _padded(low: float, high: float) -> tuple[float, float]:
     """A little more than what is shown, and more than nothing."""
     room = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
     return low - room, high + room
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """Values from `low` to `high` along one side of a chart."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def at(self, value: float) -> float:
-        return round(self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start), 1)
-
-    def ticks(self, most: int) -> list[Tick]:
-        """About `most` round numbers."""
-        rough = (self.high - self.low) / most
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-        first = math.ceil(self.low / step)
-        found = [number * step for number in range(first, math.floor(self.high / step) + 1)]
-        return [Tick(self.at(value), _figure(value, step)) for value in found]
-
-
-def _figure(value: float, step: float) -> str:
-    if value == 0:
-        return "0"
-    if step < 1e-4 or abs(value) >= 1e6:
-        return f"{value:.1e}"
-    return f"{value:.{max(0, -math.floor(math.log10(step)))}f}"

@@ -46,28 +46,13 @@ class Architecture(Config):
 
 def make_model(sizes: Architecture, texts: Sequence[str], seed: int, freeze_embeddings: bool = False) -> tuple[Any, Any]:
     """The tokenizer and the classifier, before training. Raises ConfigError, MissingDependencyError."""
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, set_seed
+    from transformers import set_seed
 
     set_seed(seed)
     if sizes.backbone == "tiny":
         tokenizer = train_word_pieces(texts, sizes.vocabulary, lowercase=True, max_tokens=sizes.max_tokens)
         return tokenizer, _from_scratch(sizes, tokenizer)
-    folder = minilm_folder()
-    most = AutoConfig.from_pretrained(folder, trust_remote_code=False).num_hidden_layers
-    if sizes.layers > most:
-        raise ConfigError("MiniLM has fewer layers", field="architecture.layers", found=sizes.layers, allowed=f"1 to {most}")
-    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, model_max_length=sizes.max_tokens)
-    model = AutoModelForSequenceClassification.from_pretrained(
-        folder,
-        num_labels=2,
-        num_hidden_layers=sizes.layers,
-        use_safetensors=True,
-        trust_remote_code=False,
-        attn_implementation="eager",
-        **_names(),
-    )
-    model.bert.embeddings.requires_grad_(not freeze_embeddings)
-    return tokenizer, model
+    return _from_minilm(sizes, freeze_embeddings)
 
 
 def _names() -> dict[str, Any]:
@@ -104,6 +89,30 @@ def _from_scratch(sizes: Architecture, tokenizer: Any) -> Any:
             **_names(),
         )
     )
+
+
+def _from_minilm(sizes: Architecture, freeze_embeddings: bool) -> tuple[Any, Any]:
+    """Raises ConfigError, MissingDependencyError."""
+    from transformers import AutoTokenizer, BertForSequenceClassification, BertModel
+
+    folder, dropout = minilm_folder(), sizes.dropout
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, model_max_length=sizes.max_tokens)
+    encoder = BertModel.from_pretrained(
+        folder,
+        use_safetensors=True,
+        attn_implementation="eager",
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        **_names(),
+    )
+    layers, most = sizes.layers, encoder.config.num_hidden_layers
+    if layers > most:
+        raise ConfigError("MiniLM has fewer layers", field="architecture.layers", found=layers, allowed=f"1 to {most}")
+    encoder.encoder.layer, encoder.config.num_hidden_layers = encoder.encoder.layer[:layers], layers
+    encoder.embeddings.requires_grad_(not freeze_embeddings)
+    model = BertForSequenceClassification(encoder.config)
+    model.bert = encoder
+    return tokenizer, model
 
 
 def minilm_folder() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,8 @@ class Kind:
     """The class of transformers that loads its tokenizer as it was trained."""
     onnx: bool = False
     """Whether the run has ONNX files beside the model."""
+    picture: Callable[[Path, str], str | None] | None = None
+    """(folder of the model, its name) -> an SVG of the card, None where there is nothing to draw."""
 
 
 class ExportConfig(Config):

@@ -10,7 +10,7 @@ import orjson
 
 from eval.export.adapter import Base
 from eval.export.base import Kind
-from eval.export.package import Run
+from eval.export.package import PICTURE_FILE, Run
 from eval.export.results import Result, Results
 from eval.report.model import ProtocolSummary
 from eval.report.words import count, metric_title, metric_value, percent, times
@@ -173,6 +173,7 @@ def write_card(subject: Subject) -> str:
         kind=kind,
         results=subject.results,
         metrics={key: value for key, value in subject.run.metrics.items() if isinstance(value, int | float | str)},
+        picture=PICTURE_FILE if (subject.folder / PICTURE_FILE).exists() else None,
         origin=orjson.loads((subject.folder / EXPORT_FILE).read_bytes()),
         load="\n".join(ADAPTER_LOAD if subject.is_adapter else kind.load).format(**places),
         load_here="\n".join(kind.load_here).format(**places),

@@ -22,7 +22,8 @@ from training.run import METRICS_FILE, MODEL_FOLDER
 
 ONNX_FOLDER = "onnx"
 LICENCE_FILE = "LICENSE"
-MINE = (EXPORT_FILE, "README.md", METRICS_FILE, LICENCE_FILE)
+PICTURE_FILE = "picture.svg"
+MINE = (EXPORT_FILE, "README.md", METRICS_FILE, LICENCE_FILE, PICTURE_FILE)
 """What the export writes itself: a file of that name in the model's folder is not taken."""
 
 

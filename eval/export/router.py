@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eval.calibration_svg import calibration_svg
 from eval.export.base import ExportConfig, Kind
 from eval.export.run import export
 
@@ -40,6 +41,7 @@ KIND = Kind(
         "print(router.route(delegation))",
     ),
     onnx=True,
+    picture=calibration_svg,
 )
 
 CONFIG = ExportConfig

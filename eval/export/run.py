@@ -9,10 +9,11 @@ from pathlib import Path
 from eval.export.base import ExportConfig, Kind
 from eval.export.card import OWN_LICENCE, Subject, licence, write_card, write_results
 from eval.export.hub import push
-from eval.export.package import LICENCE_FILE, collect, describe, list_files, put, read_run
+from eval.export.package import LICENCE_FILE, PICTURE_FILE, collect, describe, list_files, put, read_run
 from eval.export.proof import check_onnx, logits
 from eval.export.results import read_results
 from handoff.console import say, table
+from handoff.files import write_text
 
 LICENCE_TEXT = Path(__file__).parents[2] / LICENCE_FILE
 
@@ -29,6 +30,9 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
         if chosen == OWN_LICENCE:
             shutil.copyfile(LICENCE_TEXT, built / LICENCE_FILE)
         describe(run, kind, base, built)
+        picture = kind.picture(built, run.folder.resolve().name) if kind.picture is not None else None
+        if picture is not None:
+            write_text(built / PICTURE_FILE, picture + "\n")
         card = write_card(Subject(kind, run, base, chosen, results, built, config.push))
         if results is not None:
             write_results(built, results)

@@ -13,6 +13,7 @@ from handoff.files import read_json
 CHECKPOINTS = Path("checkpoints")
 EXPORT_FILE = "handoff.json"
 """What marks a folder as an export: the model's files lie in it directly."""
+NO_MANIFEST = "no manifest"
 HUB = "hf:"
 _ON_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 SAFE_FILES = ("*.safetensors", "*.json", "*.txt", "*.onnx", "*.md", "*.jinja")
@@ -29,23 +30,28 @@ def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = No
     Raises ConfigError, which names `field` and the runs that there are of `stages` (`train t5`; of all where none is given),
     InputError, DownloadError or MissingDependencyError.
     """
-    if str(run).startswith(HUB):
-        return _download(str(run))
-    for folder in (Path(run), CHECKPOINTS / run):
+    on_hub = str(run).startswith(HUB)
+    places = [_download(str(run))] if on_hub else [Path(run), CHECKPOINTS / run]
+    problem = f"no trained model there: run `handoff {' or '.join(stages) or 'train'}` first"
+    for folder in places:
         if (folder / "model").is_dir() or (folder / EXPORT_FILE).is_file():
-            return folder
+            stage = _stage(folder)
+            if not stages or stage in (*stages, NO_MANIFEST):
+                return folder
+            problem = f"a run of `handoff {stage}`: a run of `handoff {' or '.join(stages)}` is needed"
+            break
     trained = {path.parent.name: _stage(path.parent) for path in sorted(CHECKPOINTS.glob("*/model"))}
     known = [f"{name} ({stage})" for name, stage in trained.items() if not stages or stage in stages]
-    problem = f"no trained model there: run `handoff {' or '.join(stages) or 'train'}` first"
     raise ConfigError(problem, field=field, found=str(run), allowed=known or "none is trained yet")
 
 
-def _stage(run: Path) -> str:
-    """The command that made a run, as its manifest says."""
+def _stage(folder: Path) -> str:
+    """The command that made a run, as its manifest says, or as its export does."""
     try:
-        return str(read_json(run / "manifest.json")["stage"])
+        exported = (folder / EXPORT_FILE).is_file()
+        return str(read_json(folder / (EXPORT_FILE if exported else "manifest.json"))["stage"])
     except (InputError, LookupError, TypeError):
-        return "no manifest"
+        return NO_MANIFEST
 
 
 def run_info(folder: Path, parameters: int) -> dict[str, Any]:

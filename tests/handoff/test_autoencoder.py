@@ -197,6 +197,8 @@ def test_a_run_is_found_by_path_or_name(run_folder: Path, tmp_path: Path, monkey
         find_run("other")
     with pytest.raises(ConfigError, match=r"^field init: .*`handoff train t5` first; .*allowed: theirs \(train t5\)$"):
         find_run("other", ("train t5",), "init")
+    with pytest.raises(ConfigError, match=r"^field init: a run of `handoff train t5`: a run of `handoff train sft` is needed"):
+        find_run("theirs", ("train sft",), "init")
     with pytest.raises(ConfigError, match=r"`handoff train sft or train grpo` first; .*none is trained yet"):
         load_protocol("rl", run="other")
     (tmp_path / "checkpoints" / "mine" / "model" / "vocabulary.json").write_bytes(orjson.dumps({"phrases": 3}))

@@ -58,7 +58,7 @@ def test_the_exported_form_says_what_transformers_says(make: Any, layers: int) -
 def test_minilm_keeps_its_lower_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = train_word_pieces(TEXTS, 100, lowercase=True, max_tokens=32)
     whole = small_bert(4, len(tokenizer))
-    whole.save_pretrained(tmp_path)
+    whole.bert.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     monkeypatch.setattr(router_model, "minilm_folder", lambda: tmp_path)
     _, model = make_model(Architecture(backbone="minilm", layers=2), [], seed=1, freeze_embeddings=True)

@@ -1,0 +1,159 @@
+"""A trained router in two charts of one SVG: what its scores are worth, and what its thresholds cost.
+
+Both are drawn from the tables of `router.json` (`training.router_artefact`), on tasks that nothing was chosen from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eval.axis import Scale
+from eval.curves_svg import COLOURS, HEIGHT, WIDTH
+from eval.report.charts import Box
+from handoff.errors import InputError
+from handoff.routing.distilled import ROUTER_FILE, read_settings
+from training.calibration import Bin, Point
+
+_TOP, _LEGEND, _KEYS = 8, 44, 20
+_FRAME = Box(56, 34, WIDTH - 16, HEIGHT - 34)
+_DOT = 9.0
+"""Radius of a bin that holds every task, in pixels: a bin's area grows with its share."""
+
+
+class Calibration(NamedTuple):
+    """The tables of a router's settings that are drawn."""
+
+    before: list[Bin]
+    """Of the reliability plot, without a temperature."""
+    after: list[Bin]
+    curve: list[Point]
+    chosen: Point
+    """What the router's own threshold does on the same tasks."""
+    ece_before: float
+    ece: float
+
+
+def read_calibration(model: Path) -> Calibration | None:
+    """Of the router whose settings lie in a folder; None where it has no tables. Raises InputError where they are damaged."""
+    file = model / ROUTER_FILE
+    told: dict[str, Any] = read_settings(file).achieved
+    if "reliability" not in told:
+        return None
+    try:
+        metrics = told["metrics"]
+        return Calibration(
+            [Bin(**row) for row in told["reliability_before"]],
+            [Bin(**row) for row in told["reliability"]],
+            [Point(**row) for row in told["curve"]],
+            Point(**told["test_split"]),
+            float(metrics["ece_before"]),
+            float(metrics["ece_int8" if metrics["precision"] == "int8" else "ece"]),
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"its tables of calibration are damaged: {error}", file=file, field="achieved") from error
+
+
+def calibration_svg(model: Path, name: str) -> str | None:
+    """The two charts of the router in a folder; None where it has no tables. Raises InputError."""
+    found = read_calibration(model)
+    return None if found is None else draw(found, name)
+
+
+def draw(found: Calibration, name: str) -> str:
+    """The SVG document; it needs nothing from outside."""
+    width, height = 2 * WIDTH, _TOP + HEIGHT + _LEGEND + 20
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
+        f"<title>Calibration of {escape(name)}</title><style>{_style()}</style>",
+        '<rect class="paper" width="100%" height="100%"/>',
+        f'<g transform="translate(0 {_TOP})">',
+        *_reliability(found),
+        f'</g><g transform="translate({WIDTH} {_TOP})">',
+        *_thresholds(found),
+        "</g></svg>",
+    ]
+    return "\n".join(parts)
+
+
+def _style() -> str:
+    (blue, light_blue), (orange, light_orange) = COLOURS[0], COLOURS[1]
+    both = "text{font:12px system-ui,sans-serif}.title{font-weight:600}.line{fill:none;stroke-width:2}.even{stroke-dasharray:4 4;"
+    both += "fill:none;stroke:#7d8894}.ring{fill:none;stroke-width:2}"
+
+    def colours(paper: str, text: str, soft: str, grid: str, after: str, before: str) -> str:
+        return (
+            f".paper{{fill:{paper}}}text{{fill:{text}}}.soft{{fill:{soft}}}.grid{{stroke:{grid}}}"
+            f".line,.ring{{stroke:{after}}}.after{{fill:{after};fill-opacity:.75}}.before{{fill:none;stroke:{before};stroke-width:1.5}}"
+        )
+
+    day = colours("#fff", "#1c2127", "#59636e", "#dde2e7", blue, orange)
+    night = colours("#14181d", "#e4e8ec", "#9aa5b1", "#2d343c", light_blue, light_orange)
+    return both + day + "@media(prefers-color-scheme:dark){" + night + "}"
+
+
+def _reliability(found: Calibration) -> Iterator[str]:
+    """Confidence against accuracy; on the diagonal a score is worth what it says."""
+    shown = [*found.before, *found.after]
+    across, down = Scale(0.5, 1.0, _FRAME.left, _FRAME.right), _down([bin_.accuracy for bin_ in shown] + [0.5])
+    yield from _axes("Reliability", "confidence", "accuracy", across, down)
+    yield f'<path class="even" d="M{across.at(0.5)} {down.at(0.5)}L{across.at(1)} {down.at(1)}"/>'
+    for kind, bins in (("before", found.before), ("after", found.after)):
+        total = sum(bin_.count for bin_ in bins)
+        for bin_ in bins:
+            radius = round(max(2.5, _DOT * (bin_.count / total) ** 0.5), 1)
+            spot = f'cx="{across.at(max(bin_.confidence, 0.5))}" cy="{down.at(bin_.accuracy)}" r="{radius}"'
+            tip = f"{kind}: {bin_.count} tasks, confidence {bin_.confidence:.3f}, accuracy {bin_.accuracy:.3f}"
+            yield f'<circle class="{kind}" {spot}><title>{tip}</title></circle>'
+    keys = (("before", f"logits as they are, ECE {found.ece_before:.3f}"), ("after", f"after temperature, ECE {found.ece:.3f}"))
+    for row, (kind, words) in enumerate(keys):
+        y = _FRAME.bottom + 50 + 18 * row
+        yield f'<circle class="{kind}" cx="{_KEYS}" cy="{y}" r="5"/><text x="{_KEYS + 16}" y="{y + 4}">{words}</text>'
+
+
+def _thresholds(found: Calibration) -> Iterator[str]:
+    """The share of graphs, which are what saves tokens, against the share that prose would not have served better. A router that
+    guesses lies on the straight line from all prose to all graphs."""
+    points = sorted(found.curve, key=lambda point: (point.graph_share, -point.regressions))
+    across = Scale(0.0, 1.0, _FRAME.left, _FRAME.right)
+    down = _down([1 - point.regressions for point in points])
+    yield from _axes("Cost against quality", "share sent as graphs", "no regression", across, down)
+
+    def spot(point: Point) -> str:
+        return f"{across.at(point.graph_share)} {down.at(1 - point.regressions)}"
+
+    everything = max(points, key=lambda point: point.graph_share)
+    yield f'<path class="even" d="M{across.at(0)} {down.at(1)}L{spot(everything)}"/>'
+    yield f'<path class="line" d="M{"L".join(map(spot, points))}"/>'
+    for point in points:
+        x, y = spot(point).split()
+        yield f'<circle class="after" cx="{x}" cy="{y}" r="2.6"><title>{_told(point)}</title></circle>'
+    x, y = spot(found.chosen).split()
+    yield f'<circle class="ring" cx="{x}" cy="{y}" r="6"><title>{_told(found.chosen)}</title></circle>'
+    top = _FRAME.bottom + 50
+    yield f'<circle class="ring" cx="{_KEYS}" cy="{top}" r="5"/><text x="{_KEYS + 16}" y="{top + 4}">{_told(found.chosen)}</text>'
+    yield f'<path class="even" d="M{_KEYS - 8} {top + 18}h16"/><text x="{_KEYS + 16}" y="{top + 22}">graphs chosen by lot</text>'
+
+
+def _told(point: Point) -> str:
+    saved = "" if point.compression is None else f", {100 * point.compression:.1f} % tokens saved"
+    return f"threshold {point.threshold:.2f}: {100 * point.regressions:.1f} % regressions{saved}"
+
+
+def _down(values: Sequence[float]) -> Scale:
+    return Scale(min(0.9, *values), 1.0, _FRAME.bottom, _FRAME.top)
+
+
+def _axes(title: str, x_label: str, y_label: str, across: Scale, down: Scale) -> Iterator[str]:
+    yield f'<text class="title" x="{_FRAME.left}" y="20">{title}</text>'
+    for tick in down.ticks(5):
+        yield f'<path class="grid" d="M{_FRAME.left} {tick.at}H{_FRAME.right}"/>'
+        yield f'<text class="soft" x="{_FRAME.left - 6}" y="{tick.at + 4}" text-anchor="end">{tick.label}</text>'
+    for tick in across.ticks(5):
+        yield f'<text class="soft" x="{tick.at}" y="{_FRAME.bottom + 17}" text-anchor="middle">{tick.label}</text>'
+    middle = (_FRAME.left + _FRAME.right) / 2
+    yield f'<text class="soft" x="{middle}" y="{_FRAME.bottom + 33}" text-anchor="middle">{x_label}</text>'
+    half = (_FRAME.top + _FRAME.bottom) / 2
+    yield f'<text class="soft" x="14" y="{half}" text-anchor="middle" transform="rotate(-90 14 {half})">{y_label}</text>'
