@@ -14,6 +14,7 @@ from handoff.errors import ConfigError, did_you_mean
 
 _NULL = ("null", "~", "")
 C = TypeVar("C", bound="Config")
+M = TypeVar("M", bound=BaseModel)
 
 
 class Config(BaseModel):
@@ -49,11 +50,15 @@ def load_config(cls: type[C], path: str | Path | None = None, overrides: Mapping
     values = _read(path) if path is not None else {}
     for key, value in (overrides or {}).items():
         _set(values, key, value if _takes_text(cls, key) and value not in _NULL else _parse_override(key, value))
-    source = str(path) if path is not None else "configuration"
+    return checked(cls, values, str(path) if path is not None else "configuration")
+
+
+def checked(cls: type[M], value: Any, source: str | Path) -> M:
+    """One value as a pydantic class. Raises ConfigError with `source`, the first field that is wrong, and what is allowed."""
     try:
-        return cls.model_validate(values)
+        return cls.model_validate(value)
     except ValidationError as error:
-        raise _explain(cls, error, source) from None
+        raise _explain(cls, error, str(source)) from None
 
 
 def _read(path: str | Path) -> dict[str, Any]:

@@ -17,14 +17,14 @@ from data.delegations import RoutingTask
 from handoff.routing import Router
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_MOST_GUESTS = 2
+_MOST_GUESTS = 4
 _KEPT, _OWN, _EXCERPTS, _THINNED, _LOST = 0.6, 0.8, 0.4, 0.5, 0.15
 """Chances: that a sentence of a task is kept, that anything of it is, that a sentence is cut down to some words of it, that words
 of a new task get lost, and that then a word does."""
 
 
 def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: int) -> Iterator[RoutingTask]:
-    """`count` tasks: a part of one task, with its tools, and among it up to two sentences of any task.
+    """`count` tasks: a part of one task, with its tools, and among it up to four sentences of any task.
 
     What decides is rare: of most sentences alone the teacher says the same. So the second kind is drawn by the reason that the
     teacher gives for the sentence, and the first kind by its domain: each reason, and each domain, in proportion to the square

@@ -6,14 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-from pydantic import ValidationError
-
 from eval.report.model import SUITE_FILE, TRIALS_FILE, Published, SuiteInfo
 from eval.trial import Trial, read_trials
-from handoff.config import parse_yaml
+from handoff.config import checked, parse_yaml
 from handoff.errors import InputError, did_you_mean
-from handoff.files import sha256_file
+from handoff.files import read_json, sha256_file
 
 
 class Run(NamedTuple):
@@ -50,16 +47,7 @@ def load_run(folder: Path) -> Run:
 
 def read_suite(path: Path) -> SuiteInfo:
     """Read and check one `suite.json`. Raises InputError."""
-    try:
-        suite = SuiteInfo.model_validate(orjson.loads(path.read_bytes()))
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
-    except orjson.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({error})", file=path) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise InputError(first["msg"], file=path, field=field or None, found=first["input"]) from None
+    suite = checked(SuiteInfo, read_json(path), path)
     for field in ("benchmark", "protocols", "family", "oracle", "seeds"):
         values = getattr(suite, field)
         if len(set(values)) < len(values):

@@ -13,12 +13,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-import orjson
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from handoff.config import Config
+from handoff.config import Config, checked
 from handoff.delegation import Delegation, Tool, Toolset
 from handoff.errors import ConfigError, InputError, MissingDependencyError
+from handoff.files import read_json
 from handoff.mentions import stem
 from handoff.models.locate import find_run, model_folder
 from handoff.routing.base import Decision, Router
@@ -159,12 +159,7 @@ def probability(margin: float, temperature: float) -> float:
 
 def read_settings(path: Path) -> RouterSettings:
     """Raises InputError."""
-    try:
-        return RouterSettings.model_validate(orjson.loads(path.read_bytes()))
-    except OSError as error:
-        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
-    except (orjson.JSONDecodeError, ValidationError) as error:
-        raise InputError(f"not a router's settings: {' '.join(str(error).split())}", file=path) from error
+    return checked(RouterSettings, read_json(path), path)
 
 
 def load_router(run: str | Path, precision: Precision | None = None) -> DistilledRouter:
