@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from data.delegations import RoutingTask
+from handoff.delegation import Delegation
 from handoff.routing import Router
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -26,25 +27,46 @@ of a new task get lost, and that then a word does."""
 def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: int) -> Iterator[RoutingTask]:
     """`count` tasks: a part of one task, with its tools, and among it up to four sentences of any task.
 
-    What decides is rare: of most sentences alone the teacher says the same. So the second kind is drawn by the reason that the
-    teacher gives for the sentence, and the first kind by its domain: each reason, and each domain, in proportion to the square
-    root of its number.
+    What decides is rare: of most sentences alone the teacher says the same, and of the others most show the same few phrases. So
+    the second kind is drawn by the words that decide it, and the first kind by its domain: each phrase, and each domain, in
+    proportion to the square root of its number.
     """
     draw = random.Random(seed)
     sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
     guests = [sentence for own in sentences for sentence in own]
-    reasons = [teacher.route(replace(t.delegation, task=s)).reason for t, own in zip(tasks, sentences, strict=True) for s in own]
-    by_reason, by_domain = _levelled(reasons), _levelled([task.domain for task in tasks])
+    phrases = [deciding_words(s, task.delegation, teacher) for task, own in zip(tasks, sentences, strict=True) for s in own]
+    by_phrase, by_domain = _levelled(phrases), _levelled([task.domain for task in tasks])
     for number in range(count):
         (place,) = draw.choices(range(len(tasks)), cum_weights=by_domain)
         kept = [s for s in sentences[place] if draw.random() < _KEPT] if draw.random() < _OWN else []
         invited = draw.randint(0 if kept else 1, _MOST_GUESTS)
-        for sentence in draw.choices(guests, cum_weights=by_reason, k=invited):
+        for sentence in draw.choices(guests, cum_weights=by_phrase, k=invited):
             kept.insert(draw.randint(0, len(kept)), sentence)
         words = " ".join(_excerpt(s, draw) if draw.random() < _EXCERPTS else s for s in kept).split()
         if draw.random() < _THINNED:
             words = [word for word in words if draw.random() >= _LOST] or words
         yield replace(tasks[place], delegation=replace(tasks[place].delegation, id=f"recombined/{number}", task=" ".join(words)))
+
+
+def deciding_words(sentence: str, delegation: Delegation, teacher: Router) -> str:
+    """The words of a sentence that the teacher cannot do without: words are left out, one after the other, as long as its reason
+    stays the same. Empty where it has that reason for an empty task, too."""
+
+    def reason(words: Sequence[str]) -> str:
+        return teacher.route(replace(delegation, task=" ".join(words))).reason
+
+    words = sentence.lower().split()
+    given = reason(words)
+    if reason([]) == given:
+        return ""
+    place = 0
+    while place < len(words):
+        fewer = words[:place] + words[place + 1 :]
+        if reason(fewer) == given:
+            words = fewer
+        else:
+            place += 1
+    return " ".join(words)
 
 
 def _levelled(kinds: Sequence[Hashable]) -> list[float]:

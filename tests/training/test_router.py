@@ -19,7 +19,7 @@ from handoff.errors import InputError
 from handoff.graph import Graph
 from handoff.routing.rules import RuleRouter
 from training import router
-from training.recombination import recombine
+from training.recombination import deciding_words, recombine
 from training.router import RouterConfig, goal_of
 from training.router_data import (
     check_disjoint,
@@ -148,7 +148,28 @@ def test_recombined_tasks_hold_sentences_and_excerpts_of_the_tasks_given() -> No
 def test_recombined_tasks_show_what_is_rare_more_often_than_the_tasks_do() -> None:
     dull = [task(f"Parcel {number} is blue.") for number in range(99)]
     found = Counter("letter" in one.delegation.task for one in recombine([*dull, task("Write a letter.")], RuleRouter(), 400, 0))
-    assert found[True] > 20  # 1 of 100 sentences; by reasons 1 of 11
+    assert found[True] > 20  # 1 of 100 sentences; by deciding words 1 of 11
+
+
+def test_recombined_tasks_show_rare_phrases_of_a_common_reason() -> None:
+    common = [task(f"Keep trying to reach shop {number}.") for number in range(99)]
+    found = Counter("insist" in one.delegation.task for one in recombine([*common, task("You insist.")], RuleRouter(), 400, 0))
+    assert found[True] > 40  # by the reason alone 1 of 100 sentences
+
+
+WORDS = ["Write", "if", "then,", "how", "many", "each", "orders", "insist", "the", "parcel", "in", "total", "is", "late"]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12))
+def test_deciding_words_decide_and_none_is_to_spare(words: list[str]) -> None:
+    def reason(kept: list[str]) -> str:
+        return RuleRouter().route(task(" ".join(kept)).delegation).reason
+
+    found = deciding_words(" ".join(words), task("any").delegation, RuleRouter()).split()
+    assert reason(found) == reason(words)
+    assert all(reason(found[:place] + found[place + 1 :]) != reason(words) for place in range(len(found)))
+    rest = iter(word.lower() for word in words)
+    assert all(word in rest for word in found)  # in the sentence's order
 
 
 class StopError(RuntimeError):
