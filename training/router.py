@@ -29,7 +29,7 @@ from training.router_data import (
     split_tasks,
     to_examples,
 )
-from training.router_model import Architecture, make_model
+from training.router_model import LABELS, Architecture, make_model, without_signals
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
 
 
@@ -60,6 +60,9 @@ class RouterConfig(RunConfig):
     """So many more training tasks, put together from sentences of training tasks and decided by the teacher."""
     balance: float = Field(0.5, ge=0, le=1)
     """A format's weight in the loss is its inverse frequency to this power; the classifier's bias is corrected for it after."""
+    signal_weight: float = Field(1.0, ge=0)
+    """Weight in the loss of telling what the teacher saw, too, where it says so (rules do): so the classifier learns why. The
+    outputs for it are taken off after training."""
     most_regressions: float = Field(0.01, ge=0, le=1)
     """The goal of the threshold: at most this share of delegations goes as a graph although prose is right, at the greatest
     share of graphs."""
@@ -106,13 +109,16 @@ def run(config: RouterConfig) -> int:
     goal = goal_of(config)
     data = prepare(config)
     texts = [describe(example.delegation) for example in data.splits["train"]]
-    tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings)
+    seen = {signal for example in data.splits["train"] for signal in example.signals} if config.signal_weight else set()
+    signals = sorted(seen)
+    tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings, signals)
     parameters = count_parameters(model)
     say(f"{parameters:,} parameters, {', '.join(f'{name} {len(part)}' for name, part in data.splits.items())}")
     weights = class_weights(data.splits["train"], config.balance)
-    trainer = make_trainer(config, model, tokenizer, data.splits, weights)
+    trainer = make_trainer(config, model, tokenizer, data.splits, weights, signals)
     train(trainer, config)
     model = trainer.model.cpu()
+    without_signals(model)
     undo_weights(model, weights)
     model.save_pretrained(config.run / MODEL_FOLDER)
     tokenizer.save_pretrained(config.run / MODEL_FOLDER)
@@ -187,9 +193,14 @@ def undo_weights(model: Any, weights: tuple[float, float]) -> None:
 
 
 def make_trainer(
-    config: RouterConfig, model: Any, tokenizer: Any, splits: Mapping[str, Sequence[Example]], weights: tuple[float, float]
+    config: RouterConfig,
+    model: Any,
+    tokenizer: Any,
+    splits: Mapping[str, Sequence[Example]],
+    weights: tuple[float, float],
+    signals: Sequence[str],
 ) -> Any:
-    """A Trainer over soft targets."""
+    """A Trainer over soft targets and, beside them, the teacher's signals."""
     from transformers import Trainer, TrainingArguments
 
     arguments = TrainingArguments(
@@ -200,24 +211,26 @@ def make_trainer(
     return Trainer(
         model=model,
         args=arguments,
-        train_dataset=_dataset(splits["train"], tokenizer),
-        eval_dataset=_dataset(splits["validation"], tokenizer),
+        train_dataset=_dataset(splits["train"], tokenizer, signals),
+        eval_dataset=_dataset(splits["validation"], tokenizer, signals),
         data_collator=_Collator(int(tokenizer.pad_token_id)),
-        compute_loss_func=_Loss(weights),
+        compute_loss_func=_Loss(weights, config.signal_weight),
         compute_metrics=_scores,
     )
 
 
-def _dataset(examples: Iterable[Example], tokenizer: Any) -> Any:
+def _dataset(examples: Iterable[Example], tokenizer: Any, signals: Sequence[str]) -> Any:
+    """Labels: the share in which the graph is right, then 1 for each signal that the teacher saw, 0 for the others."""
     from datasets import Dataset
 
     rows = list(examples)
     ids = tokenizer([describe(row.delegation) for row in rows], truncation=True)["input_ids"]
-    return Dataset.from_dict({"input_ids": ids, "labels": [row.target for row in rows], "length": [len(row) for row in ids]})
+    labels = [[row.target, *(float(signal in row.signals) for signal in signals)] for row in rows]
+    return Dataset.from_dict({"input_ids": ids, "labels": labels, "length": [len(row) for row in ids]})
 
 
 class _Collator:
-    """Examples -> padded tensors of shape (examples, tokens) and targets of shape (examples)."""
+    """Examples -> padded tensors of shape (examples, tokens) and labels of shape (examples, 1 + signals)."""
 
     def __init__(self, padding: int) -> None:
         self.padding = padding
@@ -230,25 +243,31 @@ class _Collator:
         return {
             "input_ids": pad_sequence(inputs, batch_first=True, padding_value=self.padding),
             "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
-            "labels": torch.tensor([float(row["labels"]) for row in rows]),
+            "labels": torch.tensor([row["labels"] for row in rows], dtype=torch.float),
         }
 
 
 class _Loss:
-    """Cross-entropy with soft targets, each format's part times its weight; the mean over the batch."""
+    """Cross-entropy with soft targets, each format's part times its weight, plus `signal_weight` times the mean binary
+    cross-entropy of the signals; the mean over the batch."""
 
-    def __init__(self, weights: tuple[float, float]) -> None:
-        self.weights = weights
+    def __init__(self, weights: tuple[float, float], signal_weight: float) -> None:
+        self.weights, self.signal_weight = weights, signal_weight
 
     def __call__(self, outputs: Any, labels: Any, num_items_in_batch: Any = None) -> Any:
-        import torch
+        from torch.nn.functional import binary_cross_entropy_with_logits, log_softmax
 
-        logs = torch.log_softmax(outputs["logits"].float(), dim=-1)
+        formats, told = outputs["logits"].float().tensor_split([len(LABELS)], dim=1)
+        logs, target = log_softmax(formats, dim=-1), labels[:, 0]
         prose, graph = self.weights
-        return -(graph * labels * logs[:, GRAPH] + prose * (1 - labels) * logs[:, 0]).mean()
+        loss = -(graph * target * logs[:, GRAPH] + prose * (1 - target) * logs[:, 0]).mean()
+        if not told.shape[1]:
+            return loss
+        return loss + self.signal_weight * binary_cross_entropy_with_logits(told, labels[:, 1:])
 
 
 def _scores(found: Any) -> dict[str, float]:
     """The share of decisions that the target holds for right."""
     graph = found.predictions[:, GRAPH] > found.predictions[:, 0]
-    return {"agreement": float((graph * found.label_ids + ~graph * (1 - found.label_ids)).mean())}
+    target = found.label_ids[:, 0]
+    return {"agreement": float((graph * target + ~graph * (1 - target)).mean())}

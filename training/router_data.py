@@ -35,6 +35,8 @@ class Example(NamedTuple):
     delegation: Delegation
     domain: str
     target: float
+    signals: tuple[str, ...] = ()
+    """What the teacher saw, where it says so."""
 
 
 def fingerprint(task: str) -> str:
@@ -142,7 +144,7 @@ def to_examples(
     found = []
     for task in tasks:
         key = fingerprint(task.delegation.task)
-        taught = _taught(teacher, task.delegation, key)
+        taught, signals = _taught(teacher, task.delegation, key)
         known = outcomes.get(key)
         if taught is not None and known is not None:
             target = outcome_weight * known + (1 - outcome_weight) * taught
@@ -150,14 +152,18 @@ def to_examples(
             target = only
         else:
             continue
-        found.append(Example(task.delegation, task.domain, target))
+        found.append(Example(task.delegation, task.domain, target, signals))
     return found
 
 
-def _taught(teacher: Router | Mapping[str, float | None] | None, delegation: Delegation, key: str) -> float | None:
+def _taught(
+    teacher: Router | Mapping[str, float | None] | None, delegation: Delegation, key: str
+) -> tuple[float | None, tuple[str, ...]]:
+    """The teacher's decision, None where there is none, and the signals that it names."""
     if teacher is None or isinstance(teacher, Mapping):
-        return teacher.get(key) if teacher is not None else None
-    return float(teacher.route(delegation).format == "graph")
+        return (teacher.get(key) if teacher is not None else None), ()
+    decision = teacher.route(delegation)
+    return float(decision.format == "graph"), decision.signals
 
 
 def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int) -> dict[str, list[RoutingTask]]:

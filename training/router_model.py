@@ -44,22 +44,38 @@ class Architecture(Config):
     """Of a text; the rest of the task is not read."""
 
 
-def make_model(sizes: Architecture, texts: Sequence[str], seed: int, freeze_embeddings: bool = False) -> tuple[Any, Any]:
-    """The tokenizer and the classifier, before training. Raises ConfigError, MissingDependencyError."""
+def make_model(
+    sizes: Architecture, texts: Sequence[str], seed: int, freeze_embeddings: bool = False, signals: Sequence[str] = ()
+) -> tuple[Any, Any]:
+    """The tokenizer and the classifier, before training. Its labels are `nl`, `graph`, and what else is learnt beside them:
+    `signals`, which `without_signals` takes off again. Raises ConfigError, MissingDependencyError."""
     from transformers import set_seed
 
     set_seed(seed)
     if sizes.backbone == "tiny":
         tokenizer = train_word_pieces(texts, sizes.vocabulary, lowercase=True, max_tokens=sizes.max_tokens)
-        return tokenizer, _from_scratch(sizes, tokenizer)
-    return _from_minilm(sizes, freeze_embeddings)
+        return tokenizer, _from_scratch(sizes, tokenizer, signals)
+    return _from_minilm(sizes, freeze_embeddings, signals)
 
 
-def _names() -> dict[str, Any]:
-    return {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
+def without_signals(model: Any) -> None:
+    """Leave the classifier's outputs for the two formats alone."""
+    from torch import nn
+
+    last = model.classifier
+    model.classifier = nn.Linear(last.in_features, len(LABELS)).to(last.weight)
+    model.classifier.load_state_dict({name: value[: len(LABELS)] for name, value in last.state_dict().items()})
+    model.num_labels = len(LABELS)
+    for name, value in _names().items():
+        setattr(model.config, name, value)
 
 
-def _from_scratch(sizes: Architecture, tokenizer: Any) -> Any:
+def _names(signals: Sequence[str] = ()) -> dict[str, Any]:
+    names = LABELS | dict(enumerate(signals, len(LABELS)))
+    return {"id2label": names, "label2id": {name: number for number, name in names.items()}}
+
+
+def _from_scratch(sizes: Architecture, tokenizer: Any, signals: Sequence[str]) -> Any:
     from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
     dropout = sizes.dropout
@@ -86,12 +102,12 @@ def _from_scratch(sizes: Architecture, tokenizer: Any) -> Any:
             cls_token_id=tokenizer.cls_token_id,
             sep_token_id=tokenizer.sep_token_id,
             attn_implementation="eager",
-            **_names(),
+            **_names(signals),
         )
     )
 
 
-def _from_minilm(sizes: Architecture, freeze_embeddings: bool) -> tuple[Any, Any]:
+def _from_minilm(sizes: Architecture, freeze_embeddings: bool, signals: Sequence[str]) -> tuple[Any, Any]:
     """Raises ConfigError, MissingDependencyError."""
     from transformers import AutoTokenizer, BertForSequenceClassification, BertModel
 
@@ -103,7 +119,7 @@ def _from_minilm(sizes: Architecture, freeze_embeddings: bool) -> tuple[Any, Any
         attn_implementation="eager",
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=dropout,
-        **_names(),
+        **_names(signals),
     )
     layers, most = sizes.layers, encoder.config.num_hidden_layers
     if layers > most:

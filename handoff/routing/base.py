@@ -32,6 +32,8 @@ class Decision:
     """Wall time of the decision."""
     failed: bool = False
     """The router could not be asked: the format is its default, the reason says why, and no token counts as spent."""
+    signals: tuple[str, ...] = ()
+    """What it saw that speaks for either format, by name; empty of a router that looks for nothing in particular."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.score <= 1.0:  # also refuses NaN

@@ -162,6 +162,7 @@ class RuleRouter(Router):
             self.name,
             pattern_of(delegation.task, delegation.tools),
             seconds=perf_counter() - started,
+            signals=signals,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from handoff.graph import Graph
 from handoff.routing.rules import RuleRouter
 from training import router
 from training.recombination import deciding_words, recombine
-from training.router import RouterConfig, goal_of
+from training.router import RouterConfig, _Loss, goal_of
 from training.router_data import (
     check_disjoint,
     read_decisions,
@@ -28,6 +29,7 @@ from training.router_data import (
     split_tasks,
     to_examples,
 )
+from training.router_model import Architecture, make_model, without_signals
 
 
 def task(text: str, domain: str = "shop", group: str = "") -> RoutingTask:
@@ -170,6 +172,35 @@ def test_deciding_words_decide_and_none_is_to_spare(words: list[str]) -> None:
     assert all(reason(found[:place] + found[place + 1 :]) != reason(words) for place in range(len(found)))
     rest = iter(word.lower() for word in words)
     assert all(word in rest for word in found)  # in the sentence's order
+
+
+def test_signals_are_learnt_beside_the_formats_and_then_taken_off() -> None:
+    import torch
+
+    sizes = Architecture(vocabulary=100, hidden=16, feed_forward=16, layers=2, heads=2, max_tokens=32)
+    _, model = make_model(sizes, [one.delegation.task for one in TASKS], seed=0, signals=["condition", "iteration"])
+    assert model.config.id2label == {0: "nl", 1: "graph", 2: "condition", 3: "iteration"}
+    ids = torch.arange(12)[None]
+    with torch.inference_mode():
+        before = model.train(False)(input_ids=ids).logits
+        without_signals(model)
+        after = model(input_ids=ids).logits
+    assert before.shape == (1, 4)
+    assert torch.allclose(after, before[:, :2], atol=1e-6)
+    assert model.config.id2label == {0: "nl", 1: "graph"}
+    assert model.config.num_labels == 2
+
+
+def test_the_loss_counts_signals_by_their_weight() -> None:
+    import torch
+
+    logits, labels = torch.tensor([[0.0, 0.0, 3.0]]), torch.tensor([[1.0, 0.0]])
+    alone, half, whole = (float(_Loss((1.0, 1.0), weight)({"logits": logits}, labels)) for weight in (0.0, 0.5, 1.0))
+    assert alone == pytest.approx(math.log(2))
+    assert whole - alone == pytest.approx(math.log(1 + math.exp(3)), rel=1e-5)
+    assert half - alone == pytest.approx((whole - alone) / 2, rel=1e-5)
+    plain = {"logits": logits[:, :2]}
+    assert float(_Loss((1.0, 1.0), 1.0)(plain, labels[:, :1])) == pytest.approx(alone)
 
 
 class StopError(RuntimeError):
