@@ -181,8 +181,7 @@ def _explain(routed: list[Routed], config: RouteConfig) -> None:
         return
     graph = _sizes(routed, config.graph)
     prose = _sizes(routed, config.prose)
-    one = len(routed) == 1
-    share = routed[0].decision.score if one else _mean([float(item.decision.format == "graph") for item in routed])
+    share = _mean([float(item.decision.format == "graph") for item in routed])
     costs = {"a language model that decides alike": _mean([float(tokens) for tokens in model])}
     if _spent(routed):
         costs = {config.router: _mean(_spent(routed)), **costs}
@@ -219,6 +218,7 @@ def _record(item: Routed) -> dict[str, Any]:
     decision = item.decision
     return {
         "id": item.delegation.id,
+        "task": item.delegation.task,
         "domain": item.domain,
         "router": decision.router,
         "format": decision.format,

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+
+from pydantic import BaseModel, Field
 
 from eval.axis import Scale
 from eval.curves_svg import COLOURS, HEIGHT, WIDTH
 from eval.report.charts import Box
-from handoff.errors import InputError
+from handoff.config import checked
 from handoff.routing.distilled import ROUTER_FILE, read_settings
 from training.calibration import Bin, Point
+from training.router_artefact import LEAST_THRESHOLD
 
 _TOP, _LEGEND, _KEYS = 8, 44, 20
 _FRAME = Box(56, 34, WIDTH - 16, HEIGHT - 34)
@@ -23,37 +25,30 @@ _DOT = 9.0
 """Radius of a bin that holds every task, in pixels: a bin's area grows with its share."""
 
 
-class Calibration(NamedTuple):
-    """The tables of a router's settings that are drawn."""
+class Metrics(BaseModel):
+    """What is said of calibration in words."""
 
-    before: list[Bin]
-    """Of the reliability plot, without a temperature."""
-    after: list[Bin]
-    curve: list[Point]
-    chosen: Point
-    """What the router's own threshold does on the same tasks."""
     ece_before: float
     ece: float
+
+
+class Calibration(BaseModel):
+    """The tables of `router.json` that are drawn."""
+
+    reliability_before: list[Bin] = Field(min_length=1)
+    """Without a temperature."""
+    reliability: list[Bin] = Field(min_length=1)
+    curve: list[Point] = Field(min_length=1)
+    test_split: Point
+    """What the router's own threshold does on the same tasks."""
+    metrics: Metrics
 
 
 def read_calibration(model: Path) -> Calibration | None:
     """Of the router whose settings lie in a folder; None where it has no tables. Raises InputError where they are damaged."""
     file = model / ROUTER_FILE
-    told: dict[str, Any] = read_settings(file).achieved
-    if "reliability" not in told:
-        return None
-    try:
-        metrics = told["metrics"]
-        return Calibration(
-            [Bin(**row) for row in told["reliability_before"]],
-            [Bin(**row) for row in told["reliability"]],
-            [Point(**row) for row in told["curve"]],
-            Point(**told["test_split"]),
-            float(metrics["ece_before"]),
-            float(metrics["ece_int8" if metrics["precision"] == "int8" else "ece"]),
-        )
-    except (LookupError, TypeError, ValueError) as error:
-        raise InputError(f"its tables of calibration are damaged: {error}", file=file, field="achieved") from error
+    told = read_settings(file).achieved
+    return checked(Calibration, told, file, "achieved") if "reliability" in told else None
 
 
 def calibration_svg(model: Path, name: str) -> str | None:
@@ -96,50 +91,57 @@ def _style() -> str:
 
 def _reliability(found: Calibration) -> Iterator[str]:
     """Confidence against accuracy; on the diagonal a score is worth what it says."""
-    shown = [*found.before, *found.after]
+    shown = [*found.reliability_before, *found.reliability]
     across, down = Scale(0.5, 1.0, _FRAME.left, _FRAME.right), _down([bin_.accuracy for bin_ in shown] + [0.5])
-    yield from _axes("Reliability", "confidence", "accuracy", across, down)
+    tasks = sum(bin_.count for bin_ in found.reliability)
+    yield from _axes(f"Reliability, {tasks} tasks", "confidence", "accuracy", across, down)
     yield f'<path class="even" d="M{across.at(0.5)} {down.at(0.5)}L{across.at(1)} {down.at(1)}"/>'
-    for kind, bins in (("before", found.before), ("after", found.after)):
+    for kind, bins in (("before", found.reliability_before), ("after", found.reliability)):
         total = sum(bin_.count for bin_ in bins)
         for bin_ in bins:
             radius = round(max(2.5, _DOT * (bin_.count / total) ** 0.5), 1)
             spot = f'cx="{across.at(max(bin_.confidence, 0.5))}" cy="{down.at(bin_.accuracy)}" r="{radius}"'
             tip = f"{kind}: {bin_.count} tasks, confidence {bin_.confidence:.3f}, accuracy {bin_.accuracy:.3f}"
             yield f'<circle class="{kind}" {spot}><title>{tip}</title></circle>'
-    keys = (("before", f"logits as they are, ECE {found.ece_before:.3f}"), ("after", f"after temperature, ECE {found.ece:.3f}"))
+    keys = (
+        ("before", f"before temperature scaling, ECE {found.metrics.ece_before:.3f}"),
+        ("after", f"after it, ECE {found.metrics.ece:.3f}; a dot's area: its share of the tasks"),
+    )
     for row, (kind, words) in enumerate(keys):
         y = _FRAME.bottom + 50 + 18 * row
         yield f'<circle class="{kind}" cx="{_KEYS}" cy="{y}" r="5"/><text x="{_KEYS + 16}" y="{y + 4}">{words}</text>'
 
 
 def _thresholds(found: Calibration) -> Iterator[str]:
-    """The share of graphs, which are what saves tokens, against the share that prose would not have served better. A router that
-    guesses lies on the straight line from all prose to all graphs."""
-    points = sorted(found.curve, key=lambda point: (point.graph_share, -point.regressions))
-    across = Scale(0.0, 1.0, _FRAME.left, _FRAME.right)
-    down = _down([1 - point.regressions for point in points])
+    """The share of graphs, which are what saves tokens, against the share that prose would not have served better, for every
+    threshold that may be chosen. A router that guesses lies on the straight line from all prose to all graphs."""
+    points = sorted((p for p in found.curve if p.threshold >= LEAST_THRESHOLD), key=lambda p: (p.graph_share, -p.regressions))
+    everything = max(found.curve, key=lambda point: point.graph_share)
+    most = max(0.05, *(point.graph_share for point in (*points, found.test_split)))
+    by_lot = most * everything.regressions / max(everything.graph_share, 1e-9)
+    across = Scale(0.0, most, _FRAME.left, _FRAME.right)
+    down = _down([1 - by_lot, *(1 - point.regressions for point in (*points, found.test_split))])
     yield from _axes("Cost against quality", "share sent as graphs", "no regression", across, down)
 
-    def spot(point: Point) -> str:
-        return f"{across.at(point.graph_share)} {down.at(1 - point.regressions)}"
+    def spot(point: Point) -> tuple[float, float]:
+        return across.at(point.graph_share), down.at(1 - point.regressions)
 
-    everything = max(points, key=lambda point: point.graph_share)
-    yield f'<path class="even" d="M{across.at(0)} {down.at(1)}L{spot(everything)}"/>'
-    yield f'<path class="line" d="M{"L".join(map(spot, points))}"/>'
+    yield f'<path class="even" d="M{across.at(0)} {down.at(1)}L{across.at(most)} {down.at(1 - by_lot)}"/>'
+    if points:
+        yield f'<path class="line" d="M{"L".join(f"{x} {y}" for x, y in map(spot, points))}"/>'
     for point in points:
-        x, y = spot(point).split()
+        x, y = spot(point)
         yield f'<circle class="after" cx="{x}" cy="{y}" r="2.6"><title>{_told(point)}</title></circle>'
-    x, y = spot(found.chosen).split()
-    yield f'<circle class="ring" cx="{x}" cy="{y}" r="6"><title>{_told(found.chosen)}</title></circle>'
+    x, y = spot(found.test_split)
+    yield f'<circle class="ring" cx="{x}" cy="{y}" r="6"><title>{_told(found.test_split)}</title></circle>'
     top = _FRAME.bottom + 50
-    yield f'<circle class="ring" cx="{_KEYS}" cy="{top}" r="5"/><text x="{_KEYS + 16}" y="{top + 4}">{_told(found.chosen)}</text>'
+    yield f'<circle class="ring" cx="{_KEYS}" cy="{top}" r="5"/>'
+    yield f'<text x="{_KEYS + 16}" y="{top + 4}">{_told(found.test_split)}</text>'
     yield f'<path class="even" d="M{_KEYS - 8} {top + 18}h16"/><text x="{_KEYS + 16}" y="{top + 22}">graphs chosen by lot</text>'
 
 
 def _told(point: Point) -> str:
-    saved = "" if point.compression is None else f", {100 * point.compression:.1f} % tokens saved"
-    return f"threshold {point.threshold:.2f}: {100 * point.regressions:.1f} % regressions{saved}"
+    return f"threshold {point.threshold:.2f}: {100 * point.graph_share:.0f} % graphs, {100 * point.regressions:.1f} % regressions"
 
 
 def _down(values: Sequence[float]) -> Scale:

@@ -53,12 +53,13 @@ def load_config(cls: type[C], path: str | Path | None = None, overrides: Mapping
     return checked(cls, values, str(path) if path is not None else "configuration")
 
 
-def checked(cls: type[M], value: Any, source: str | Path) -> M:
-    """One value as a pydantic class. Raises ConfigError with `source`, the first field that is wrong, and what is allowed."""
+def checked(cls: type[M], value: Any, source: str | Path, field: str | None = None) -> M:
+    """One value as a pydantic class. Raises ConfigError with `source`, the first field that is wrong (below `field`, where the
+    value stands), and what is allowed."""
     try:
         return cls.model_validate(value)
     except ValidationError as error:
-        raise _explain(cls, error, str(source)) from None
+        raise _explain(cls, error, str(source), field) from None
 
 
 def _read(path: str | Path) -> dict[str, Any]:
@@ -122,7 +123,7 @@ _WORDS: dict[str, str] = {
 _ENDS = re.compile(r"_(type|parsing|from_float|attributes_type)$")
 
 
-def _explain(cls: type[BaseModel], error: ValidationError, source: str) -> ConfigError:
+def _explain(cls: type[BaseModel], error: ValidationError, source: str, within: str | None) -> ConfigError:
     """One of pydantic's errors in the words of this project: file, key, what was found, what is allowed."""
     first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")  # a misspelt key explains a missing one
     path = [str(part) for part in first["loc"]]
@@ -145,7 +146,8 @@ def _explain(cls: type[BaseModel], error: ValidationError, source: str) -> Confi
     else:
         problem = first["msg"].removeprefix("Value error, ")
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return ConfigError(f"{problem}{more}", file=source, field=field, found=found, allowed=allowed)
+    place = ".".join(part for part in (within, field) if part) or None
+    return ConfigError(f"{problem}{more}", file=source, field=place, found=found, allowed=allowed)
 
 
 def _example(cls: type[BaseModel]) -> str:

@@ -51,7 +51,10 @@ class ConfigError(InputError, ValueError):
     """A configuration that does not fit its class. As a ValueError it may be raised by a pydantic validator as well."""
 
     def within(self, field: str | None = None, file: str | Path | None = None) -> ConfigError:
-        """The same error as seen from outside: `field` is the key that holds the one it names, `file` where that stands."""
+        """The same error as seen from outside: `field` is the key that holds the one it names, `file` where that stands. An error
+        that has its own file is of no key here."""
+        if self.file:
+            return self
         path = ".".join(part for part in (field, self.field) if part) or None
         return ConfigError(self.problem, file=self.file or file, field=path, found=self.found, allowed=self.allowed)
 

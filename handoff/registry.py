@@ -36,3 +36,9 @@ def make(
         return kind(**options)
     except ConfigError as error:
         raise error.within(keys[1]) from error
+    except (TypeError, ValueError, AttributeError) as error:  # a number where a path is meant, and the like
+        if not options:
+            raise
+        raise ConfigError(
+            f"{what} {name}: {error}", field=keys[1], found=dict(options), allowed=signature(kind).parameters
+        ) from error

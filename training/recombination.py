@@ -28,8 +28,8 @@ def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: i
     """`count` tasks: a part of one task, with its tools, and among it up to four sentences of any task.
 
     What decides is rare: of most sentences alone the teacher says the same, and of the others most show the same few phrases. So
-    the second kind is drawn by the words that decide it, and the first kind by its domain: each phrase, and each domain, in
-    proportion to the square root of its number.
+    sentences are drawn by the words that decide them, and tasks by their domain: each phrase, and each domain, in proportion to
+    the square root of its number.
     """
     draw = random.Random(seed)
     sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]

@@ -6,7 +6,7 @@ small ModernBERT from scratch or MiniLM; after training it is calibrated, gets a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,15 +14,17 @@ from pydantic import Field, model_validator
 
 from data.delegations import SOURCES, RoutingTask, routing_tasks
 from handoff.console import say, table
-from handoff.errors import InputError
+from handoff.errors import ConfigError, InputError
 from handoff.models.locate import count_parameters
-from handoff.routing import make_router
+from handoff.registry import make
+from handoff.routing import ROUTERS, Router
 from handoff.routing.distilled import GRAPH, describe
 from training.recombination import recombine
 from training.router_artefact import Goal, conclude
 from training.router_data import (
     Example,
     counted,
+    fingerprint,
     mean_tokens,
     read_decisions,
     read_outcomes,
@@ -51,6 +53,7 @@ class RouterConfig(RunConfig):
     outcomes: tuple[Path, ...] = ()
     """Runs of `handoff eval` whose trials say which format won."""
     graph_protocol: str = "compact"
+    """The protocols that are compared in `outcomes` and `costs`."""
     prose_protocol: str = "nl"
     ties: Literal["tokens", "half"] = "tokens"
     """A seed in which both formats have the same reward: to the cheaper one, or to each by half."""
@@ -76,6 +79,7 @@ class RouterConfig(RunConfig):
     batch_size: int = Field(32, ge=1)
     learning_rate: float = Field(1e-3, gt=0)
     freeze_embeddings: bool = False
+    """Of `minilm`: leave its table of words as it is."""
 
     @model_validator(mode="after")
     def _one_label(self) -> RouterConfig:
@@ -104,10 +108,11 @@ def run(config: RouterConfig) -> int:
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
     inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
+    teacher = teacher_of(config)
     if open_run(config, "train router", inputs):
         return 0
     goal = goal_of(config)
-    data = prepare(config)
+    data = prepare(config, teacher)
     texts = [describe(example.delegation) for example in data.splits["train"]]
     seen = {signal for example in data.splits["train"] for signal in example.signals} if config.signal_weight else set()
     signals = sorted(seen)
@@ -144,16 +149,23 @@ def goal_of(config: RouterConfig) -> Goal:
     return Goal(config.most_regressions, config.least_compression, graph, prose)
 
 
-def prepare(config: RouterConfig) -> Data:
+def teacher_of(config: RouterConfig) -> Router | Mapping[str, float | None] | None:
+    """The router that is asked, or decisions on record; None where outcomes alone are learnt. Raises ConfigError, InputError."""
+    if config.decisions is not None:
+        return read_decisions(config.decisions)
+    if config.teacher is None:
+        return None
+    teacher: Router = make("router", ROUTERS, config.teacher, config.teacher_options, ("teacher", "teacher_options"))
+    return teacher
+
+
+def prepare(config: RouterConfig, teacher: Router | Mapping[str, float | None] | None) -> Data:
     """Tasks, targets and splits. Raises InputError where a split that is needed has nothing."""
     tasks, left_out = routing_tasks(config.sources, config.corpus)
     splits = split_tasks(tasks, config.held_out, config.seed)
     splits["train"] = chosen(splits["train"], config)
-    teacher: Any = read_decisions(config.decisions) if config.decisions is not None else None
-    if teacher is None and config.teacher is not None:
-        teacher = make_router(config.teacher, **config.teacher_options)
     about: dict[str, Any] = {"left_out": dict(left_out)}
-    about["teacher"] = str(config.decisions or config.teacher or "none: outcomes alone")
+    about["teacher"] = config.decisions.name if config.decisions else config.teacher or "none: outcomes alone"
     outcomes: dict[str, float] = {}
     if config.outcomes:
         outcomes, seen = read_outcomes(config.outcomes, config.graph_protocol, config.prose_protocol, config.ties)
@@ -165,12 +177,27 @@ def prepare(config: RouterConfig) -> Data:
     found = {name: labelled(part) for name, part in splits.items()}
     empty = [name for name, part in found.items() if not part and not name.startswith("domain:")]
     if empty:
-        raise InputError("no task with a target in these splits", found=", ".join(empty))
+        problem = "no task with a target in these splits; what a benchmark holds out itself is in the split test alone"
+        raise InputError(problem, found=", ".join(empty))
     about["splits"] = counted(found)
     about["recombined"] = config.recombined
     if config.recombined:
-        found["train"] += labelled(recombine(splits["train"], teacher, config.recombined, config.seed))
+        assert isinstance(teacher, Router)  # as the configuration says
+        found["train"] += labelled(new_tasks(splits, teacher, config))
     return Data(found, about)
+
+
+def new_tasks(splits: Mapping[str, Sequence[RoutingTask]], teacher: Router, config: RouterConfig) -> Iterator[RoutingTask]:
+    """Recombined training tasks, but for those without a word and those whose text stands in another split. Raises ConfigError
+    for a teacher that costs tokens or cannot be asked."""
+    first = teacher.route(splits["train"][0].delegation)
+    if first.tokens or first.failed:
+        problem = "the teacher is asked about each word of each sentence: only for one that costs no tokens"
+        raise ConfigError(problem, field="recombined", found=config.recombined, allowed=0)
+    elsewhere = {fingerprint(task.delegation.task) for name, part in splits.items() if name != "train" for task in part}
+    elsewhere.add("")
+    tasks = recombine(splits["train"], teacher, config.recombined, config.seed)
+    yield from (task for task in tasks if fingerprint(task.delegation.task) not in elsewhere)
 
 
 def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, float]:

@@ -59,6 +59,16 @@ class Goal(NamedTuple):
         return enough and point.regressions <= self.most_regressions
 
 
+class Calibrated(NamedTuple):
+    """One precision's beliefs, and what was chosen for it on the splits that are there for that."""
+
+    temperature: float
+    scores: Values
+    before: list[float]
+    """The scores on the test split without a temperature."""
+    chosen: Point
+
+
 def conclude(
     run: Path,
     model: Any,
@@ -70,50 +80,63 @@ def conclude(
 ) -> dict[str, Any]:
     """Export, compare, calibrate, choose the threshold, write `router.json`; returns the metrics.
 
-    The temperature comes from the split `calibration`, the threshold from `threshold`, every figure from `test` and the held-out
-    domains. Raises ExportError.
+    The temperature comes from the split `calibration`, the threshold from `threshold`, both for the precision that is the
+    default; every figure of quality from `test` and the held-out domains. Raises ExportError.
     """
     splits = {name: part for name, part in splits.items() if part and name not in NOT_JUDGED}
-    write_settings(run, RouterSettings(threshold=LEAST_THRESHOLD, temperature=1, max_tokens=max_tokens))
+    write_settings(run, RouterSettings(threshold=1, temperature=1, max_tokens=max_tokens))  # until it has one: all prose
     export_onnx(model, run)
     full, small = DistilledRouter(run.resolve(), "fp32"), DistilledRouter(run.resolve(), "int8")
     metrics: dict[str, Any] = check_exports(run, model, full, splits["test"])
     margins, margins_int8 = margins_of(full, splits), margins_of(small, splits)
     targets = {name: [example.target for example in part] for name, part in splits.items()}
-    temperature = fit_temperature(margins["calibration"], targets["calibration"])
-    scores = {name: to_scores(values, temperature) for name, values in margins.items()}
-    scores_int8 = {name: to_scores(values, temperature) for name, values in margins_int8.items()}
-    saving = goal.saving
-    chosen = choose_threshold(scores["threshold"], targets["threshold"], goal.most_regressions, LEAST_THRESHOLD, saving)
-    agreement = same_decisions(scores, scores_int8, chosen.threshold)
+    used = calibrate(margins_int8, targets, goal)
+    agreement = same_decisions(margins, margins_int8, used)
     precision: Precision = "int8" if agreement >= LEAST_INT8_AGREEMENT else "fp32"
-    used = scores_int8 if precision == "int8" else scores
-    test = targets["test"]
+    if precision == "fp32":
+        used = calibrate(margins, targets, goal)
     metrics |= {
-        "temperature": temperature,
-        "threshold": chosen.threshold,
-        "precision": precision,
+        "temperature": used.temperature,
+        "threshold": used.chosen.threshold,
+        "default_weights": precision,
         "int8_agreement": agreement,
-        "ece_before": expected_calibration_error(to_scores(margins["test"], 1), test),
-        "ece": expected_calibration_error(scores["test"], test),
-        "ece_int8": expected_calibration_error(scores_int8["test"], test),
-        **judge(used, targets, chosen.threshold),
+        "ece_before": expected_calibration_error(used.before, targets["test"]),
+        "ece": expected_calibration_error(used.scores["test"], targets["test"]),
+        **judge(used.scores, targets, used.chosen.threshold),
     }
-    achieved = {
-        "goal": {**goal._asdict(), "least_threshold": LEAST_THRESHOLD, "met": goal.is_met_by(chosen)},
-        "threshold_split": chosen._asdict(),
-        "test_split": at_threshold(used["test"], test, chosen.threshold, saving)._asdict(),
-        "curve": [point._asdict() for point in curve(used["test"], test, saving)],
-        "reliability": [bin_._asdict() for bin_ in reliability(used["test"], test)],
-        "reliability_before": [bin_._asdict() for bin_ in reliability(to_scores(margins["test"], 1), test)],
-        "metrics": metrics,
-        **about,
-    }
+    achieved = {**achievements(used, targets["test"], goal), "metrics": metrics, **about}
     settings = RouterSettings(
-        threshold=chosen.threshold, temperature=temperature, max_tokens=max_tokens, precision=precision, achieved=achieved
+        threshold=used.chosen.threshold,
+        temperature=used.temperature,
+        max_tokens=max_tokens,
+        precision=precision,
+        achieved=achieved,
     )
     write_settings(run, settings)
     return {**metrics, "teacher": about["teacher"]}
+
+
+def calibrate(margins: Values, targets: Values, goal: Goal) -> Calibrated:
+    """Temperature and threshold of one precision."""
+    temperature = fit_temperature(margins["calibration"], targets["calibration"])
+    scores = {name: to_scores(values, temperature) for name, values in margins.items()}
+    limits = goal.most_regressions, LEAST_THRESHOLD, goal.saving
+    return Calibrated(
+        temperature, scores, to_scores(margins["test"], 1), choose_threshold(scores["threshold"], targets["threshold"], *limits)
+    )
+
+
+def achievements(used: Calibrated, test: list[float], goal: Goal) -> dict[str, Any]:
+    """The goal, and the rates and tables behind `router.json`'s threshold; those of the test split decide nothing."""
+    scores = used.scores["test"]
+    return {
+        "goal": {**goal._asdict(), "least_threshold": LEAST_THRESHOLD, "met": goal.is_met_by(used.chosen)},
+        "threshold_split": used.chosen._asdict(),
+        "test_split": at_threshold(scores, test, used.chosen.threshold, goal.saving)._asdict(),
+        "curve": [point._asdict() for point in curve(scores, test, goal.saving)],
+        "reliability": [bin_._asdict() for bin_ in reliability(scores, test)],
+        "reliability_before": [bin_._asdict() for bin_ in reliability(used.before, test)],
+    }
 
 
 def write_settings(run: Path, settings: RouterSettings) -> None:
@@ -161,10 +184,15 @@ def margins_of(router: DistilledRouter, splits: Mapping[str, Sequence[Example]])
     return found
 
 
-def same_decisions(first: Values, second: Values, threshold: float) -> float:
-    """Share of tasks on which two precisions decide alike."""
-    pairs = [pair for name in first for pair in zip(first[name], second[name], strict=True)]
-    return sum((a > threshold) == (b > threshold) for a, b in pairs) / len(pairs)
+def same_decisions(first: Values, second: Values, calibrated: Calibrated) -> float:
+    """Share of tasks, those of every split that was not trained on, on which two tables of margins decide alike."""
+
+    def graphs(margins: Values) -> list[bool]:
+        rows = [score for name in first for score in to_scores(margins[name], calibrated.temperature)]
+        return [score > calibrated.chosen.threshold for score in rows]
+
+    pairs = list(zip(graphs(first), graphs(second), strict=True))
+    return sum(one == other for one, other in pairs) / len(pairs)
 
 
 def judge(scores: Values, targets: Values, threshold: float) -> dict[str, float]:

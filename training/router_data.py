@@ -120,7 +120,8 @@ def _judge(graph: _TrialRecord | None, prose: _TrialRecord | None, ties: str) ->
 
 
 def read_decisions(path: Path) -> dict[str, float | None]:
-    """A teacher's recorded decisions, one JSON object a line: `task` and `format`, which is null where it abstained.
+    """A teacher's recorded decisions, one JSON object a line: `task` and `format`, which is null where it abstained; as
+    `handoff route --out` writes them, where those that `failed` abstain, too.
 
     Fingerprint of the task -> 1 for the graph, 0 for prose, None. Raises InputError.
     """
@@ -129,7 +130,7 @@ def read_decisions(path: Path) -> dict[str, float | None]:
     for number, record in read_jsonl(path):
         if not isinstance(record, dict) or not isinstance(record.get("task"), str) or record.get("format") not in values:
             raise InputError("not a decision", file=path, record=number, found=record, allowed="task; format graph, nl or null")
-        found[fingerprint(record["task"])] = values[record["format"]]
+        found[fingerprint(record["task"])] = None if record.get("failed") else values[record["format"]]
     return found
 
 
@@ -159,10 +160,12 @@ def to_examples(
 def _taught(
     teacher: Router | Mapping[str, float | None] | None, delegation: Delegation, key: str
 ) -> tuple[float | None, tuple[str, ...]]:
-    """The teacher's decision, None where there is none, and the signals that it names."""
+    """The teacher's decision, None where there is none or it could not be asked, and the signals that it names."""
     if teacher is None or isinstance(teacher, Mapping):
         return (teacher.get(key) if teacher is not None else None), ()
     decision = teacher.route(delegation)
+    if decision.failed:
+        return None, ()
     return float(decision.format == "graph"), decision.signals
 
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from handoff.config import Config
 from handoff.errors import ConfigError, MissingDependencyError
@@ -42,6 +42,12 @@ class Architecture(Config):
     this narrow does not begin to learn."""
     max_tokens: int = Field(256, ge=16, le=512)
     """Of a text; the rest of the task is not read."""
+
+    @model_validator(mode="after")
+    def _whole_heads(self) -> Architecture:
+        if self.backbone == "tiny" and self.hidden % (2 * self.heads):
+            raise ValueError(f"`hidden` must be a multiple of twice the `heads`: {self.hidden} is none of {2 * self.heads}")
+        return self
 
 
 def make_model(

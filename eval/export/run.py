@@ -22,7 +22,7 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
     """Export a finished run of `kind`. Raises InputError, ConfigError, OutputError, PushError."""
     run = read_run(config.run, kind)
     results = read_results(config.eval, run, config.protocols) if config.eval is not None else None
-    out = config.out or config.run / "export"
+    out = config.out or run.folder / "export"
     with tempfile.TemporaryDirectory(prefix="handoff-export-") as name:
         built = Path(name)
         base = collect(run, kind, built, merged=merge)

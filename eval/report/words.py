@@ -236,6 +236,19 @@ METRICS: dict[str, str] = {
     "steps_predicted": "Steps predicted right (share)",
     "steps_known": "Steps known from training (share)",
     "keep": "Words that are kept (share)",
+    "agreement": "Agreement with the teacher at even odds (share)",
+    "agreement_at_threshold": "Agreement with the teacher at the threshold (share)",
+    "graph_share": "Sent as graphs at the threshold (share)",
+    "tasks": "Tasks judged (count)",
+    "ece_before": "Calibration error before temperature scaling (0 to 1)",
+    "ece": "Calibration error (0 to 1)",
+    "temperature": "Temperature",
+    "threshold": "Threshold (0 to 1)",
+    "default_weights": "Weights used by default",
+    "int8_agreement": "int8 decides like fp32 (share)",
+    "onnx_difference": "ONNX against torch, largest difference of logits",
+    "reloaded_difference": "Loaded again against trained, largest difference of logits",
+    "teacher": "Teacher",
 }
 """What trainings measure, with the unit."""
 
@@ -254,10 +267,11 @@ def metric_title(name: str) -> str:
         if name.startswith(prefix):
             title = metric_title(name.removeprefix(prefix))
             return f"{words}{title[0].lower()}{title[1:]}" if words else title
-    whole, _, domain = name.rpartition("_")
-    if whole in METRICS:
-        title, _, unit = METRICS[whole].rpartition(" (")
-        return f"{title}, {domain} ({unit}"
+    parts = name.split("_")
+    for end in range(len(parts) - 1, 0, -1):
+        title, _, unit = METRICS.get("_".join(parts[:end]), "").rpartition(" (")
+        if title:
+            return f"{title}, {' '.join(parts[end:])} ({unit}"
     return name.replace("_", " ").capitalize()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,7 +51,7 @@ class RouterSettings(Config):
     """A graph is sent where the score is above it."""
     temperature: float = Field(gt=0)
     """The logits are divided by it."""
-    max_tokens: int = Field(256, ge=8)
+    max_tokens: int = Field(256, ge=8, le=512)
     """Of a text, special tokens included; the rest of the task is not read."""
     precision: Precision = "fp32"
     """The file that is used unless another is asked for."""
@@ -114,19 +115,19 @@ class DistilledRouter(Router):
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3  # errors; it warns of graphs that it simplifies
-        file = folder / ONNX_FOLDER / FILES[self.precision]
-        try:
-            self._tokenizer = Tokenizer.from_file(str(model_folder(folder) / TOKENIZER_FILE))
-            self._session = InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # neither package has an error class of its own
-            raise InputError(f"cannot be loaded: {(str(error).splitlines() or ['?'])[0]}", file=file) from error
+        words = model_folder(folder) / TOKENIZER_FILE
+        self._tokenizer = _loaded(words, Tokenizer.from_file)
+        weights = folder / ONNX_FOLDER / FILES[self.precision]
+        self._session = _loaded(weights, lambda file: InferenceSession(file, options, providers=["CPUExecutionProvider"]))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.settings.max_tokens)
         self._inputs = [node.name for node in self._session.get_inputs()]
 
     def encode(self, text: str) -> Encoding:
         """The tokens of a text, cut at `max_tokens`."""
-        return self._tokenizer.encode(text)
+        whole = text.encode("utf-8", "replace").decode()  # half a surrogate pair is no text, and the tokenizer would refuse it
+        encoded: Encoding = self._tokenizer.encode(whole)
+        return encoded
 
     def logits(self, text: str) -> tuple[float, float, bool]:
         """The logits of `nl` and `graph` for a text of `describe`, and whether it was too long to be read whole."""
@@ -150,6 +151,14 @@ class DistilledRouter(Router):
         if cut or len(delegation.task) > MAX_TASK:
             reason += f" Only the first {self.settings.max_tokens} tokens were read."
         return Decision("graph" if chosen else "nl", score, reason, self.name, seconds=perf_counter() - started)
+
+
+def _loaded(file: Path, load: Callable[[str], Any]) -> Any:
+    """Raises InputError."""
+    try:
+        return load(str(file))
+    except Exception as error:  # neither package has an error class of its own
+        raise InputError(f"cannot be loaded: {(str(error).splitlines() or ['?'])[0]}", file=file) from error
 
 
 def probability(margin: float, temperature: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from urllib.parse import urlsplit
 
 from handoff.errors import ConfigError, HandoffError, MissingDependencyError
 
@@ -20,7 +21,12 @@ class Endpoint:
     """`endpoint(system, user, temperature) -> answer`, one request a call."""
 
     def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
-        """`url` is what stands before `/chat/completions`, such as `http://localhost:8000/v1`. Raises ConfigError."""
+        """`url` is what stands before `/chat/completions`, such as `http://localhost:8000/v1`; `timeout` in seconds. Raises
+        ConfigError, also for an address with a password or a query: it is printed and recorded, and a key belongs in KEY."""
+        parts = urlsplit(url)
+        if parts.username or parts.password or parts.query or parts.fragment:
+            problem = f"an address without user, password and query; a key stands in the environment variable {KEY}"
+            raise ConfigError(problem, field="url", allowed="http://HOST:PORT/PATH")
         if not url.startswith(("http://", "https://")):
             raise ConfigError("not the address of an endpoint", field="url", found=url, allowed="http://..., https://...")
         try:

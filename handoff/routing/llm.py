@@ -55,13 +55,14 @@ class LLMRouter(Router):
 
     name = "llm"
 
-    def __init__(self, complete: Complete | None = None, *, url: str = "", model: str = "") -> None:
-        """A callable of your own, or the `url` and `model` of an endpoint (`handoff.routing.endpoint`). Raises ConfigError."""
+    def __init__(self, complete: Complete | None = None, *, url: str = "", model: str = "", timeout: float = 60.0) -> None:
+        """A callable of your own, or the `url` and `model` of an endpoint (`handoff.routing.endpoint`), which has `timeout`
+        seconds for an answer. Raises ConfigError."""
         if complete is None and not (url and model):
             raise ConfigError(
                 "the LLM router needs the url and the model of an endpoint, or in code a callable", allowed=f"such as {EXAMPLE}"
             )
-        self.complete = complete or Endpoint(url, model)
+        self.complete = complete or Endpoint(url, model, timeout)
         self.asked = 0
         self.unreadable = 0
         """Answers that were neither GRAPH nor NL."""

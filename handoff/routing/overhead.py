@@ -30,7 +30,7 @@ class Overhead:
     prose: float
     """What the executor reads of prose."""
     graph_share: float = 1.0
-    """Share in [0, 1] that the router sends as graphs; for one delegation, its belief in the graph."""
+    """Share in [0, 1] that the router sends as graphs."""
     execution: float = 0.0
     """What an execution costs that fails for want of the better format."""
     success_gain: float = 0.0

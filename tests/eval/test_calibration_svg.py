@@ -34,7 +34,7 @@ def settings(judged: list[tuple[float, float, float]], threshold: float = 0.5, s
         "reliability": [bin_._asdict() for bin_ in reliability(after, targets)],
         "curve": [point._asdict() for point in curve(after, targets, saving)],
         "test_split": at_threshold(after, targets, threshold, saving)._asdict(),
-        "metrics": {"precision": "fp32", **ece},
+        "metrics": ece,
     }
     return {"threshold": threshold, "temperature": 1.0, "achieved": achieved}
 
@@ -56,20 +56,21 @@ def test_every_bin_and_point_is_drawn_within_the_picture(
     width, height = float(root.get("width") or 0) / 2, float(root.get("height") or 0)
     told = value["achieved"]
     dots = [circle for circle in root.iter(f"{SVG}circle") if circle.find(f"{SVG}title") is not None]
-    assert len(dots) == sum(len(told[key]) for key in ("reliability_before", "reliability", "curve")) + 1
+    allowed = [point for point in told["curve"] if point["threshold"] >= 0.5]
+    assert len(dots) == len(told["reliability_before"]) + len(told["reliability"]) + len(allowed) + 1
     assert all(0 < float(dot.get("cx") or 0) < width and 0 < float(dot.get("cy") or 0) < height for dot in dots)
     counts = re.findall(r"after: (\d+) tasks", svg)
     assert sum(map(int, counts)) == len(judged)
-    assert ("tokens saved" in svg) == (saving is not None)
     assert root.findtext(f"{SVG}title") == "Calibration of a<b"
 
 
 def test_a_router_without_tables_has_no_picture_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     assert calibration_svg(write(tmp_path, {"threshold": 0.5, "temperature": 1.0}), "x") is None
-    value = settings([(0.9, 0.8, 1.0)])
-    del value["achieved"]["curve"][0]["regressions"]
-    with pytest.raises(InputError, match=r"router\.json.*achieved"):
-        calibration_svg(write(tmp_path, value), "x")
+    for damage in ({"curve": []}, {"reliability": [{"low": 0.5}]}, {"test_split": None}, {"metrics": {"ece": "x"}}):
+        value = settings([(0.9, 0.8, 1.0)])
+        value["achieved"] |= damage
+        with pytest.raises(InputError, match=rf"router\.json, field achieved\.{next(iter(damage))}"):
+            calibration_svg(write(tmp_path, value), "x")
 
 
 def test_the_card_and_the_page_of_curves_show_it(tmp_path: Path) -> None:
