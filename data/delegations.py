@@ -21,9 +21,7 @@ from data.environments import load_environment
 from handoff.delegation import Delegation, Tool, Toolset
 from handoff.errors import InputError, MissingDependencyError
 from handoff.files import read_jsonl
-from handoff.graph import Graph
 
-NO_PLAN = Graph((), ())
 SENTENCES_A_TEMPLATE = 5
 """Of each text2sql question: its sentences are paraphrases of one another."""
 
@@ -188,9 +186,7 @@ def routing_tasks(sources: Iterable[str], public: Path) -> tuple[list[RoutingTas
                     left_out[f"{source}: the same text as another, kept once"] += 1
                 else:
                     name = f"{found.domain}/{hashlib.sha256(task.encode()).hexdigest()[:12]}"
-                    kept[task] = RoutingTask(
-                        found.domain, found.group, Delegation(name, found.task, found.tools, NO_PLAN), found.held_out
-                    )
+                    kept[task] = RoutingTask(found.domain, found.group, Delegation(name, found.task, found.tools), found.held_out)
         except (FileNotFoundError, MissingDependencyError) as error:
             left_out[f"{source}: absent ({error})"] += 1
     return list(kept.values()), left_out

@@ -16,7 +16,6 @@ from handoff.console import say, table, track, warn
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError, MissingDependencyError
 from handoff.files import read_json, write_jsonl
-from handoff.graph import Graph
 from handoff.protocols import load_protocol
 from handoff.routing import Decision, make_router
 from handoff.routing.llm import SYSTEM, prompt
@@ -52,7 +51,7 @@ class RouteConfig(Config):
     success_gain: float = Field(0, ge=-1, le=1)
     """How much more often a graph's execution succeeds; for `explain`."""
     threshold: float = Field(THRESHOLD, gt=0)
-    """Overhead / saving below which a router is worth it."""
+    """Overhead / saving below which a router is worth it; for `explain`."""
     out: Path | None = None
     """Write every decision to this file, one JSON object a line."""
 
@@ -60,6 +59,8 @@ class RouteConfig(Config):
     def _one_source(self) -> RouteConfig:
         if (self.task is None) == (self.input is None):
             raise ValueError("give a task's words, or `input`, a file of plans")
+        if self.input is None and (self.id is not None or self.limit is not None):
+            raise ValueError("`id` and `limit` choose among the records of `input`")
         return self
 
 
@@ -101,7 +102,7 @@ def _delegations(config: RouteConfig) -> Iterator[tuple[Delegation, str]]:
     if config.input is None:
         tools = _read_tools(config.tools) if config.tools is not None else {}
         schemas = [schema for domain in tools.values() for schema in domain]
-        yield Delegation("task", config.task or "", Toolset.from_schemas(schemas), Graph((), ())), "task"
+        yield Delegation("task", config.task or "", Toolset.from_schemas(schemas)), "task"
         return
     records = [record for record in read_graphs(config.input) if config.id in (None, record.id)]
     if not records:

@@ -107,8 +107,8 @@ class Delegation:
     task: str
     """The task in its author's words."""
     tools: Toolset
-    plan: Graph
-    """What the orchestrator has decided, as a graph."""
+    plan: Graph = field(default_factory=lambda: Graph((), ()))
+    """What the orchestrator has decided, as a graph; empty where it has decided nothing yet: a router needs none."""
     context: Mapping[str, Any] = field(default_factory=dict)
     """What else the executor must know; structured, and only what is needed."""
     prose: str | None = None

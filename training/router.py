@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from data.delegations import SOURCES, RoutingTask, routing_tasks
-from handoff.console import say, table
+from handoff.console import say, table, warn
 from handoff.errors import ConfigError, InputError
 from handoff.models.locate import count_parameters
 from handoff.registry import make
@@ -93,6 +93,8 @@ class RouterConfig(RunConfig):
 
 
 CONFIG = RouterConfig
+FEW = 100
+"""Tasks of a split from which temperature and threshold are chosen with a warning."""
 
 
 class Data(NamedTuple):
@@ -180,9 +182,12 @@ def prepare(config: RouterConfig, teacher: Router | Mapping[str, float | None] |
         problem = "no task with a target in these splits; what a benchmark holds out itself is in the split test alone"
         raise InputError(problem, found=", ".join(empty))
     about["splits"] = counted(found)
+    for name in ("calibration", "threshold"):
+        if len(found[name]) < FEW:
+            warn(f"the split {name} has {len(found[name])} tasks: what is chosen on so few means little")
     about["recombined"] = config.recombined
     if config.recombined:
-        assert isinstance(teacher, Router)  # as the configuration says
+        assert teacher is not None and not isinstance(teacher, Mapping)  # as the configuration says
         found["train"] += labelled(new_tasks(splits, teacher, config))
     return Data(found, about)
 
@@ -193,7 +198,7 @@ def new_tasks(splits: Mapping[str, Sequence[RoutingTask]], teacher: Router, conf
     first = teacher.route(splits["train"][0].delegation)
     if first.tokens or first.failed:
         problem = "the teacher is asked about each word of each sentence: only for one that costs no tokens"
-        raise ConfigError(problem, field="recombined", found=config.recombined, allowed=0)
+        raise ConfigError(problem, field="recombined", found=config.recombined, allowed="0")
     elsewhere = {fingerprint(task.delegation.task) for name, part in splits.items() if name != "train" for task in part}
     elsewhere.add("")
     tasks = recombine(splits["train"], teacher, config.recombined, config.seed)

@@ -165,7 +165,8 @@ def _log_steps(save_steps: int) -> int:
 def train(trainer: Trainer, config: RunConfig) -> None:
     """Train from the last whole checkpoint, or from the start; the trainer then holds the best checkpoint's weights.
 
-    Log lines of steps after the checkpoint are dropped first, so the log is the one an uninterrupted run writes.
+    Log lines of steps after the checkpoint are dropped first, so after a kill the log is the one that an uninterrupted run
+    writes; a signal that is caught leaves one line more, at the step where it stopped.
     Raises StoppedError after SIGINT, SIGTERM or SIGUSR1.
     """
     from transformers import PrinterCallback

@@ -38,6 +38,8 @@ class Kind:
     """Three lines with transformers alone; {repo} and {revision} are filled in."""
     load_here: tuple[str, ...]
     """The same with `handoff`."""
+    load_note: str = ""
+    """What the lines with transformers alone leave to their user."""
     tokenizer: str = "AutoTokenizer"
     """The class of transformers that loads its tokenizer as it was trained."""
     onnx: bool = False

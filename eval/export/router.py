@@ -33,12 +33,17 @@ KIND = Kind(
     load=(
         "from transformers import pipeline",
         'route = pipeline("text-classification", model="{repo}", revision="{revision}")',
-        'print(route("For every open order, cancel it and report the total."))',
+        'print(route("+cancel (order), get (order), calculate: Cancel my order, then tell me the total refund."))',
+    ),
+    load_note=(
+        "That is the classifier alone, by even odds. It reads what `handoff.routing.distilled.describe` writes of a delegation: "
+        "the actions of its tools, then the task. The router also divides the logits by the temperature and takes the threshold, "
+        "both in `router.json`, and so may decide otherwise; with `handoff` all of that is done."
     ),
     load_here=(
-        "from handoff import load_router",
+        "from handoff import Delegation, Toolset, load_router",
         'router = load_router("hf:{repo}@{revision}")',
-        "print(router.route(delegation))",
+        'print(router.route(Delegation("1", "Cancel my order, then tell me the total refund.", Toolset.from_schemas(tools))))',
     ),
     onnx=True,
     picture=calibration_svg,

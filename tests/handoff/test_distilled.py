@@ -14,14 +14,12 @@ import pytest
 from handoff import load_router
 from handoff.delegation import Delegation, Tool, Toolset
 from handoff.errors import ConfigError, InputError, MissingDependencyError
-from handoff.graph import Graph
 from handoff.routing import make_router
 from handoff.routing.distilled import DistilledRouter, RouterSettings, describe
 from training.onnx_export import export_onnx
 from training.router_artefact import torch_logits, write_settings
 from training.router_model import Architecture, make_model
 
-NO_PLAN = Graph((), ())
 ORDER = {"properties": {"order_id": {"type": "string"}}}
 TOOLS = Toolset([Tool("get_order", "", ORDER), Tool("cancel_order", "", ORDER), Tool("calculate")])
 TASKS = [
@@ -34,7 +32,7 @@ TASKS = [
 
 
 def delegation(task: str, tools: Toolset = TOOLS) -> Delegation:
-    return Delegation("x", task, tools, NO_PLAN)
+    return Delegation("x", task, tools)
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +105,10 @@ def test_a_long_task_is_cut_and_the_reason_says_so(router: DistilledRouter) -> N
     assert "Only" not in router.route(delegation("Cancel")).reason
 
 
+def test_half_a_surrogate_pair_is_read_as_a_question_mark(router: DistilledRouter) -> None:
+    assert router.logits("Cancel \ud800 it") == router.logits("Cancel ? it")
+
+
 def test_it_is_made_by_name(trained: tuple[Path, Any, Any], router: DistilledRouter) -> None:
     made = make_router("distilled", run=trained[0], precision="int8")
     assert made.route(delegation(TASKS[0])).score == pytest.approx(router.route(delegation(TASKS[0])).score, abs=0.1)
@@ -137,8 +139,8 @@ def test_a_damaged_folder(trained: tuple[Path, Any, Any], tmp_path: Path, file: 
         (folder / file).unlink()
     else:
         (folder / file).write_bytes((folder / file).read_bytes()[:40])
-    with pytest.raises(InputError):
-        load_router(folder)
+    with pytest.raises(InputError, match=file):
+        make_router("distilled", run=folder)
 
 
 def test_no_run_there(tmp_path: Path) -> None:

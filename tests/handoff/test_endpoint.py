@@ -81,6 +81,15 @@ def test_an_empty_answer_is_unreadable(host: Host) -> None:
     assert (router.unreadable, router.failed) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://bob:s3cret@localhost/v1", "http://localhost/v1?key=s3cret", "http://s3cret@localhost/v1"]
+)
+def test_an_address_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY") as refused:
+        make_router("llm", url=url, model="m")
+    assert "s3cret" not in str(refused.value)
+
+
 def test_nobody_there_and_no_address() -> None:
     with pytest.raises(EndpointError, match="ConnectError"):
         Endpoint("http://127.0.0.1:9/v1", "m")("a", "b")

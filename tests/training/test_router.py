@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 from data.delegations import RoutingTask
 from handoff import load_router
 from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError
+from handoff.errors import ConfigError, InputError
 from handoff.graph import Graph
+from handoff.routing import Decision
 from handoff.routing.rules import RuleRouter
 from training import router
 from training.recombination import deciding_words, recombine
-from training.router import RouterConfig, _Loss, goal_of
+from training.router import RouterConfig, _Loss, goal_of, new_tasks
 from training.router_data import (
     check_disjoint,
+    fingerprint,
     read_decisions,
     read_outcomes,
     split_tasks,
@@ -201,6 +203,63 @@ def test_the_loss_counts_signals_by_their_weight() -> None:
     assert half - alone == pytest.approx((whole - alone) / 2, rel=1e-5)
     plain = {"logits": logits[:, :2]}
     assert float(_Loss((1.0, 1.0), 1.0)(plain, labels[:, :1])) == pytest.approx(alone)
+
+
+class Paid(RuleRouter):
+    """A teacher whose decisions cost tokens, and of which every other one fails."""
+
+    def __init__(self, tokens: int, failing: bool) -> None:
+        super().__init__()
+        self.tokens, self.failing, self.asked = tokens, failing, 0
+
+    def route(self, delegation: Delegation) -> Decision:
+        self.asked += 1
+        failed = self.failing and self.asked % 2 == 1
+        return replace(super().route(delegation), tokens=self.tokens, failed=failed, format="nl" if failed else "graph")
+
+
+def test_where_the_teacher_could_not_be_asked_it_abstains() -> None:
+    found = to_examples(TASKS[:10], Paid(0, failing=True), {}, 0.5)
+    assert [(one.delegation.task, one.target) for one in found] == [(one.delegation.task, 1.0) for one in TASKS[1:10:2]]
+
+
+@pytest.mark.parametrize("teacher", [Paid(200, failing=False), Paid(0, failing=True)])
+def test_new_tasks_are_decided_by_a_teacher_that_costs_nothing(tmp_path: Path, teacher: Paid) -> None:
+    splits = split_tasks(TASKS, ["bank"], 0)
+    with pytest.raises(ConfigError, match=r"^field recombined: .*costs no tokens"):
+        next(new_tasks(splits, teacher, config(tmp_path, recombined=5)))
+    assert teacher.asked == 1
+
+
+def test_no_new_task_has_the_text_of_another_split(tmp_path: Path) -> None:
+    words = [f"{first} {second}." for first in ("Hello", "Stop") for second in ("you", "me", "him", "her")]
+    splits = {"train": [task(text) for text in words], "test": [task("stop you"), task("Hello me!")]}
+    made = [fingerprint(one.delegation.task) for one in new_tasks(splits, RuleRouter(), config(tmp_path, recombined=400))]
+    assert 100 < len(made) < 400
+    assert not {"", "stop you", "hello me"} & set(made)
+
+
+def test_a_misspelt_teacher_claims_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^field teacher: unknown router .*did you mean 'rules'"):
+        router.run(config(tmp_path / "run", teacher="ruless"))
+    with pytest.raises(ConfigError, match=r"^field teacher_options\.threshold"):
+        router.run(config(tmp_path / "run", teacher_options={"threshold": 7}))
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_route_writes_is_read_as_decisions(tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "task": "Cancel it.", "format": "nl", "failed": True},
+        {"task": "Hello!", "format": "graph", "failed": False},
+    ]
+    (tmp_path / "d.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    assert read_decisions(tmp_path / "d.jsonl") == {"cancel it": None, "hello": 1.0}
+
+
+@pytest.mark.parametrize(("hidden", "heads"), [(97, 1), (32, 32), (96, 5)])
+def test_heads_share_the_features_in_pairs(hidden: int, heads: int) -> None:
+    with pytest.raises(ValueError, match="multiple of twice the `heads`"):
+        Architecture(hidden=hidden, heads=heads)
 
 
 class StopError(RuntimeError):
