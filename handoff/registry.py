@@ -23,22 +23,17 @@ def make(
     """The object that `name` stands for in `table` (name -> module:class). `keys` are those of the name and of the options in a
     configuration.
 
-    Raises ConfigError where the name is unknown, or where the class does not take these options; and what the class raises.
+    Raises ConfigError where the name is unknown, or where the class does not take these options; and what else the class raises.
     """
     module, cls = table[known(what, table, name, keys[0])].split(":")
     kind = getattr(import_module(module), cls)
+    named = signature(kind).parameters.values()
+    allowed = [each.name for each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     try:
         signature(kind).bind(**options)
-    except TypeError as error:
-        problem, allowed = f"{what} {name}: {error}", signature(kind).parameters or "none"
-        raise ConfigError(problem, field=keys[1], found=dict(options) or None, allowed=allowed) from error
-    try:
         return kind(**options)
     except ConfigError as error:
         raise error.within(keys[1]) from error
-    except (TypeError, ValueError, AttributeError) as error:  # a number where a path is meant, and the like
-        if not options:
-            raise
-        raise ConfigError(
-            f"{what} {name}: {error}", field=keys[1], found=dict(options), allowed=signature(kind).parameters
-        ) from error
+    except (TypeError, ValueError, AttributeError) as error:  # an option it does not know, a number where a path is meant
+        problem = f"{what} {name}: {error}"
+        raise ConfigError(problem, field=keys[1], found=dict(options) or None, allowed=allowed or "none") from error

@@ -107,6 +107,9 @@ def test_fixed_routers_are_the_two_ends() -> None:
     [
         ("rulez", {}, r"field router: unknown router \(did you mean 'rules'\?\); found 'rulez'; allowed: always-nl, .*rules"),
         ("rules", {"treshold": 1}, "field options: router rules: .*treshold.*; allowed: threshold"),
+        ("rules", {"threshold": "abc"}, "field options: router rules: .*'threshold': 'abc'.*; allowed: threshold"),
+        ("always-nl", {"threshold": 1}, "field options: router always-nl: .*; allowed: none"),
+        ("distilled", {"run": 3}, "field options: router distilled: .*found {'run': 3}; allowed: run, precision"),
         ("rules", {"threshold": 0}, "field options.threshold: .*found 0"),
         ("llm", {}, "field options: .*the url and the model .*such as --options '{url: .*, model: .*}'"),
     ],
