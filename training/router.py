@@ -116,8 +116,7 @@ def run(config: RouterConfig) -> int:
     goal = goal_of(config)
     data = prepare(config, teacher)
     texts = [describe(example.delegation) for example in data.splits["train"]]
-    seen = {signal for example in data.splits["train"] for signal in example.signals} if config.signal_weight else set()
-    signals = sorted(seen)
+    signals = sorted({signal for example in data.splits["train"] for signal in example.signals}) if config.signal_weight else []
     tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings, signals)
     parameters = count_parameters(model)
     say(f"{parameters:,} parameters, {', '.join(f'{name} {len(part)}' for name, part in data.splits.items())}")
