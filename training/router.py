@@ -235,7 +235,7 @@ def make_trainer(
     from transformers import Trainer, TrainingArguments
 
     arguments = TrainingArguments(
-        **shared_arguments(config, best="eval_agreement", greater_is_better=True),
+        **shared_arguments(config, best="eval_loss", greater_is_better=False),
         lr_scheduler_type="cosine",
         train_sampling_strategy="group_by_length",
     )
