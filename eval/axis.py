@@ -1,11 +1,18 @@
-"""One axis of a chart: values to pixels, and round numbers to write beside it."""
+"""The axes of a small chart: values to pixels, and round numbers to write beside them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 
-from eval.report.charts import Tick
+from eval.report.charts import Box, Tick
+
+WIDTH, HEIGHT = 380, 236
+"""Of a chart, with its title and the numbers of its axes."""
+FRAME = Box(56, 34, WIDTH - 16, HEIGHT - 34)
+"""Where its values are drawn."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +43,13 @@ def _figure(value: float, step: float) -> str:
     if step < 1e-4 or abs(value) >= 1e6:
         return f"{value:.1e}"
     return f"{value:.{max(0, -math.floor(math.log10(step)))}f}"
+
+
+def draw_axes(title: str, across: Scale, down: Scale, most_across: int) -> Iterator[str]:
+    """The chart's title, lines across it, and the numbers of both axes as SVG; about `most_across` on the lower one."""
+    yield f'<text class="title" x="{FRAME.left}" y="20">{escape(title)}</text>'
+    for tick in down.ticks(5):
+        yield f'<path class="grid" d="M{FRAME.left} {tick.at}H{FRAME.right}"/>'
+        yield f'<text class="soft" x="{FRAME.left - 6}" y="{tick.at + 4}" text-anchor="end">{tick.label}</text>'
+    for tick in across.ticks(most_across):
+        yield f'<text class="soft" x="{tick.at}" y="{FRAME.bottom + 17}" text-anchor="middle">{tick.label}</text>'

@@ -11,16 +11,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from eval.axis import Scale
-from eval.curves_svg import COLOURS, HEIGHT, WIDTH
-from eval.report.charts import Box
+from eval.axis import FRAME, HEIGHT, WIDTH, Scale, draw_axes
+from eval.curves_svg import COLOURS
 from handoff.config import checked
 from handoff.routing.distilled import ROUTER_FILE, read_settings
 from training.calibration import Bin, Point
 from training.router_artefact import LEAST_THRESHOLD
 
 _TOP, _LEGEND, _KEYS = 8, 44, 20
-_FRAME = Box(56, 34, WIDTH - 16, HEIGHT - 34)
 _DOT = 9.0
 """Radius of a bin that holds every task, in pixels: a bin's area grows with its share."""
 
@@ -92,7 +90,7 @@ def _style() -> str:
 def _reliability(found: Calibration) -> Iterator[str]:
     """Confidence against accuracy; on the diagonal a score is worth what it says."""
     shown = [*found.reliability_before, *found.reliability]
-    across, down = Scale(0.5, 1.0, _FRAME.left, _FRAME.right), _down([bin_.accuracy for bin_ in shown] + [0.5])
+    across, down = Scale(0.5, 1.0, FRAME.left, FRAME.right), _down([bin_.accuracy for bin_ in shown] + [0.5])
     tasks = sum(bin_.count for bin_ in found.reliability)
     yield from _axes(f"Reliability, {tasks} tasks", "confidence", "accuracy", across, down)
     yield f'<path class="even" d="M{across.at(0.5)} {down.at(0.5)}L{across.at(1)} {down.at(1)}"/>'
@@ -108,7 +106,7 @@ def _reliability(found: Calibration) -> Iterator[str]:
         ("after", f"after it, ECE {found.metrics.ece:.3f}; a dot's area: its share of the tasks"),
     )
     for row, (kind, words) in enumerate(keys):
-        y = _FRAME.bottom + 50 + 18 * row
+        y = FRAME.bottom + 50 + 18 * row
         yield f'<circle class="{kind}" cx="{_KEYS}" cy="{y}" r="5"/><text x="{_KEYS + 16}" y="{y + 4}">{words}</text>'
 
 
@@ -119,7 +117,7 @@ def _thresholds(found: Calibration) -> Iterator[str]:
     everything = max(found.curve, key=lambda point: point.graph_share)
     most = max(0.05, *(point.graph_share for point in (*points, found.test_split)))
     by_lot = most * everything.regressions / max(everything.graph_share, 1e-9)
-    across = Scale(0.0, most, _FRAME.left, _FRAME.right)
+    across = Scale(0.0, most, FRAME.left, FRAME.right)
     down = _down([1 - by_lot, *(1 - point.regressions for point in (*points, found.test_split))])
     yield from _axes("Cost against quality", "share sent as graphs", "no regression", across, down)
 
@@ -134,7 +132,7 @@ def _thresholds(found: Calibration) -> Iterator[str]:
         yield f'<circle class="after" cx="{x}" cy="{y}" r="2.6"><title>{_told(point)}</title></circle>'
     x, y = spot(found.test_split)
     yield f'<circle class="ring" cx="{x}" cy="{y}" r="6"><title>{_told(found.test_split)}</title></circle>'
-    top = _FRAME.bottom + 50
+    top = FRAME.bottom + 50
     yield f'<circle class="ring" cx="{_KEYS}" cy="{top}" r="5"/>'
     yield f'<text x="{_KEYS + 16}" y="{top + 4}">{_told(found.test_split)}</text>'
     yield f'<path class="even" d="M{_KEYS - 8} {top + 18}h16"/><text x="{_KEYS + 16}" y="{top + 22}">graphs chosen by lot</text>'
@@ -145,17 +143,12 @@ def _told(point: Point) -> str:
 
 
 def _down(values: Sequence[float]) -> Scale:
-    return Scale(min(0.9, *values), 1.0, _FRAME.bottom, _FRAME.top)
+    return Scale(min(0.9, *values), 1.0, FRAME.bottom, FRAME.top)
 
 
 def _axes(title: str, x_label: str, y_label: str, across: Scale, down: Scale) -> Iterator[str]:
-    yield f'<text class="title" x="{_FRAME.left}" y="20">{title}</text>'
-    for tick in down.ticks(5):
-        yield f'<path class="grid" d="M{_FRAME.left} {tick.at}H{_FRAME.right}"/>'
-        yield f'<text class="soft" x="{_FRAME.left - 6}" y="{tick.at + 4}" text-anchor="end">{tick.label}</text>'
-    for tick in across.ticks(5):
-        yield f'<text class="soft" x="{tick.at}" y="{_FRAME.bottom + 17}" text-anchor="middle">{tick.label}</text>'
-    middle = (_FRAME.left + _FRAME.right) / 2
-    yield f'<text class="soft" x="{middle}" y="{_FRAME.bottom + 33}" text-anchor="middle">{x_label}</text>'
-    half = (_FRAME.top + _FRAME.bottom) / 2
+    yield from draw_axes(title, across, down, 5)
+    middle = (FRAME.left + FRAME.right) / 2
+    yield f'<text class="soft" x="{middle}" y="{FRAME.bottom + 33}" text-anchor="middle">{x_label}</text>'
+    half = (FRAME.top + FRAME.bottom) / 2
     yield f'<text class="soft" x="14" y="{half}" text-anchor="middle" transform="rotate(-90 14 {half})">{y_label}</text>'

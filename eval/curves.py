@@ -19,10 +19,10 @@ from handoff.config import Config
 from handoff.console import say, table, warn
 from handoff.errors import InputError
 from handoff.files import write_text
+from handoff.models.locate import CHECKPOINTS
 from handoff.routing.distilled import ROUTER_FILE
 from training.run import BEST, LOG_FILE, MODEL_FOLDER
 
-CHECKPOINTS = Path("checkpoints")
 MAX_CHARTS = 60
 Part = Literal["train", "validation", "held out"]
 _PREFIXES: Mapping[str, Part] = {"eval_": "validation", "held_out_": "held out"}

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from eval.axis import Scale
-from eval.report.charts import Box
+from eval.axis import FRAME, HEIGHT, WIDTH, Scale, draw_axes
 
 COLOURS = (("#0b5cad", "#7ab7f5"), ("#c2410c", "#fb923c"), ("#15803d", "#4ade80"), ("#7e22ce", "#c084fc"))
 COLOURS += (("#a16207", "#facc15"), ("#0e7490", "#22d3ee"), ("#be185d", "#f472b6"), ("#4b5563", "#9ca3af"))
 """One a run, for a light and for a dark page; with more runs they begin again, dashed."""
-WIDTH, HEIGHT, COLUMNS = 380, 236, 3
+COLUMNS = 3
 LEGEND_ROW = 22
 
 
@@ -83,17 +82,11 @@ def _part_legend(y: int) -> Iterator[str]:
 
 
 def _draw_chart(chart: Chart) -> Iterator[str]:
-    frame = Box(56, 34, WIDTH - 16, HEIGHT - 34)
     steps = [step for line in chart.lines for step, _ in line.points]
     values = [value for line in chart.lines for _, value in line.points]
-    scale_x = Scale(0, max(*steps, 1), frame.left, frame.right)
-    scale_y = Scale(*_padded(min(values), max(values)), frame.bottom, frame.top)
-    yield f'<text class="title" x="{frame.left}" y="20">{escape(chart.title)}</text>'
-    for tick in scale_y.ticks(5):
-        yield f'<path class="grid" d="M{frame.left} {tick.at}H{frame.right}"/>'
-        yield f'<text class="soft" x="{frame.left - 6}" y="{tick.at + 4}" text-anchor="end">{tick.label}</text>'
-    for tick in scale_x.ticks(4):
-        yield f'<text class="soft" x="{tick.at}" y="{frame.bottom + 17}" text-anchor="middle">{tick.label}</text>'
+    scale_x = Scale(0, max(*steps, 1), FRAME.left, FRAME.right)
+    scale_y = Scale(*_padded(min(values), max(values)), FRAME.bottom, FRAME.top)
+    yield from draw_axes(chart.title, scale_x, scale_y, 4)
     for line in chart.lines:
         yield from _draw_line(line, scale_x, scale_y)
 

@@ -23,6 +23,7 @@ from training.recombination import recombine
 from training.router_artefact import Goal, conclude
 from training.router_data import (
     Example,
+    Teacher,
     counted,
     fingerprint,
     mean_tokens,
@@ -150,7 +151,7 @@ def goal_of(config: RouterConfig) -> Goal:
     return Goal(config.most_regressions, config.least_compression, graph, prose)
 
 
-def teacher_of(config: RouterConfig) -> Router | Mapping[str, float | None] | None:
+def teacher_of(config: RouterConfig) -> Teacher | None:
     """The router that is asked, or decisions on record; None where outcomes alone are learnt. Raises ConfigError, InputError."""
     if config.decisions is not None:
         return read_decisions(config.decisions)
@@ -160,7 +161,7 @@ def teacher_of(config: RouterConfig) -> Router | Mapping[str, float | None] | No
     return teacher
 
 
-def prepare(config: RouterConfig, teacher: Router | Mapping[str, float | None] | None) -> Data:
+def prepare(config: RouterConfig, teacher: Teacher | None) -> Data:
     """Tasks, targets and splits. Raises InputError where a split that is needed has nothing."""
     tasks, left_out = routing_tasks(config.sources, config.corpus)
     splits = split_tasks(tasks, config.held_out, config.seed)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -27,6 +27,9 @@ TRIALS_FILE = "trials.jsonl"
 NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
 """Failures that say nothing of the format."""
 _WORD = re.compile(r"\w+")
+
+Teacher: TypeAlias = Router | Mapping[str, float | None]
+"""A router that is asked, or decisions on record by the fingerprint of their task."""
 
 
 class Example(NamedTuple):
@@ -136,7 +139,7 @@ def read_decisions(path: Path) -> dict[str, float | None]:
 
 def to_examples(
     tasks: Iterable[RoutingTask],
-    teacher: Router | Mapping[str, float | None] | None,
+    teacher: Teacher | None,
     outcomes: Mapping[str, float],
     outcome_weight: float,
 ) -> list[Example]:
@@ -157,9 +160,7 @@ def to_examples(
     return found
 
 
-def _taught(
-    teacher: Router | Mapping[str, float | None] | None, delegation: Delegation, key: str
-) -> tuple[float | None, tuple[str, ...]]:
+def _taught(teacher: Teacher | None, delegation: Delegation, key: str) -> tuple[float | None, tuple[str, ...]]:
     """The teacher's decision, None where there is none or it could not be asked, and the signals that it names."""
     if teacher is None or isinstance(teacher, Mapping):
         return (teacher.get(key) if teacher is not None else None), ()
