@@ -9,7 +9,7 @@ from eval.benchmarks import Benchmark
 from eval.engine import Job
 from eval.executors.scripted import ScriptedExecutor
 from eval.trial import Trial
-from handoff.protocols import Protocol
+from handoff.protocols import Protocol, Routing
 
 
 class Bench:
@@ -26,7 +26,13 @@ class Bench:
 
     def models(self) -> dict[str, dict[str, Any]]:
         """Protocol -> what there is to say of the model behind it, where it has one."""
-        return {name: protocol.model_info() for name, protocol in self.protocols.items() if hasattr(protocol, "model_info")}
+        told = {name: protocol.model_info() for name, protocol in self.protocols.items() if hasattr(protocol, "model_info")}
+        return {name: info for name, info in told.items() if info is not None}
+
+    def routers(self) -> dict[str, dict[str, Any]]:
+        """Routed protocol -> the same of the model that decides."""
+        told = {name: protocol.router_info() for name, protocol in self.protocols.items() if isinstance(protocol, Routing)}
+        return {name: info for name, info in told.items() if info is not None}
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The order in which to run them: as they are."""

@@ -129,9 +129,9 @@ def run(config: SuiteConfig) -> int:
             trials = _trials(config, benchmarks, bench)
         except KeyboardInterrupt as error:
             raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
-        models = bench.models()  # some tell what they achieved
+        models, routers = bench.models(), bench.routers()  # some tell what they achieved
     write_trials(config.run / TRIALS_FILE, trials)
-    info = suite_info(config, models, benchmarks)
+    info = suite_info(config, models, routers, benchmarks)
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
     complete(config.run)
     (config.run / JOURNAL).unlink(missing_ok=True)
@@ -220,8 +220,11 @@ def _run(jobs: list[Job], bench: Bench | Workers, at_once: int, journal: IO[byte
     return results
 
 
-def suite_info(config: SuiteConfig, told: Mapping[str, Any], benchmarks: Mapping[str, Benchmark]) -> SuiteInfo:
-    """What the report needs to know beside the trials; `told` is what protocols say of their models."""
+def suite_info(
+    config: SuiteConfig, told: Mapping[str, Any], routers: Mapping[str, Any], benchmarks: Mapping[str, Benchmark]
+) -> SuiteInfo:
+    """What the report needs to know beside the trials; `told` is what protocols say of their models, `routers` of those that
+    decide."""
     models: dict[str, ModelInfo] = {}
     for name, about in told.items():
         info = ModelInfo.model_validate(about)
@@ -240,6 +243,7 @@ def suite_info(config: SuiteConfig, told: Mapping[str, Any], benchmarks: Mapping
         published=config.published,
         notes=(_PART_NOTE[config.part], *_floor_notes(benchmarks, config.limit)),
         models=models,
+        routers={name: ModelInfo.model_validate(about) for name, about in routers.items()},
         versions=versions(),
     )
 

@@ -38,6 +38,11 @@ class Workers:
         told = [self._ask(place, "models") for place in range(len(self._pools))]
         return {name: _together([each[name] for each in told]) for name in told[0]}
 
+    def routers(self) -> dict[str, dict[str, Any]]:
+        """As the first process tells: they say the same."""
+        told: dict[str, dict[str, Any]] = self._ask(0, "routers")
+        return told
+
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs in an order in which the next ones always belong to different processes."""
         parts: list[list[Job]] = [[] for _ in self._pools]

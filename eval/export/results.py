@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +59,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
     if not names:
         problem = "no protocol of this evaluation was made with this run"
         raise InputError(problem, file=folder, found=run.folder.name, allowed=loaded.suite.protocols)
-    for protocol, info in loaded.suite.models.items():
+    for protocol, info in _models(loaded.suite):
         if Path(info.run).name == run.folder.resolve().name:
             _same_model(folder, protocol, info, run)
     summary = summarise(loaded, load_published(), "")
@@ -84,8 +84,13 @@ def _made_with(folder: Path, run: Run, suite: SuiteInfo) -> tuple[str, ...]:
     file = folder / MANIFEST_FILE
     config: Mapping[str, Any] = orjson.loads(file.read_bytes()).get("config", {}) if file.exists() else {}
     named = [str(spec.get("name")) for spec in config.get("protocols", []) if _names(spec.get("options"), name)]
-    named += [protocol for protocol, info in suite.models.items() if Path(info.run).name == name]
+    named += [protocol for protocol, info in _models(suite) if Path(info.run).name == name]
     return tuple(protocol for protocol in suite.protocols if protocol in named)
+
+
+def _models(suite: SuiteInfo) -> Iterator[tuple[str, ModelInfo]]:
+    yield from suite.models.items()
+    yield from suite.routers.items()
 
 
 def _names(options: Any, run: str) -> bool:

@@ -12,6 +12,7 @@ from eval.report.words import (
     count,
     failure_title,
     listed,
+    metric_value,
     percent,
     points,
     protocol_title,
@@ -138,6 +139,22 @@ def _routing(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
         f"{text}; {best.title} reaches {percent(best.reward)} % {measure(suite)}, the Oracle {percent(bound.reward)} %, "
         "which no router between its formats can exceed"
     )
+
+
+def router_sentences(suite: SuiteInfo) -> list[str]:
+    """Which trained routers decided, and how well each had learned its teacher, as its training measured it."""
+    sentences = []
+    for protocol, info in suite.routers.items():
+        learned = info.training
+        text = f"For {protocol_title(protocol, suite.titles)}, {info.run} decides ({count(info.parameters)} parameters)"
+        agreement, ece = learned.get("agreement_at_threshold"), learned.get("ece")
+        if isinstance(agreement, float) and isinstance(ece, float):
+            text += (
+                f"; on {metric_value(learned.get('tasks'))} held-out tasks of its training it decides like its teacher "
+                f"({learned.get('teacher')}) in {percent(agreement)} %, with a calibration error of {ece:.3f}"
+            )
+        sentences.append(f"{text}.")
+    return sentences
 
 
 def _wire(row: ProtocolSummary) -> float:

@@ -56,6 +56,7 @@ def read_suite(path: Path) -> SuiteInfo:
     _known(path, "family", suite.family, [name for name in suite.protocols if name != suite.baseline])
     _known(path, "oracle", suite.oracle, suite.protocols)
     _known(path, "models", suite.models, suite.protocols)
+    _known(path, "routers", suite.routers, suite.protocols)
     return suite
 
 

@@ -12,7 +12,7 @@ LOSSLESS = "compact"
 
 
 class ModelInfo(Frozen):
-    """The trained model behind a protocol."""
+    """The trained model behind a protocol or a router."""
 
     run: str
     """The run folder it was loaded from."""
@@ -42,6 +42,8 @@ class SuiteInfo(Frozen):
     """Sentences for the reader of the report."""
     models: dict[str, ModelInfo] = Field(default_factory=dict)
     """By protocol."""
+    routers: dict[str, ModelInfo] = Field(default_factory=dict)
+    """Trained routers, by the protocol for which they decide."""
     titles: dict[str, str] = Field(default_factory=dict)
     """Names for people, for protocols that the report does not know."""
     versions: dict[str, str] = Field(default_factory=dict)

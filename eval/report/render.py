@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from eval.report import charts, words
 from eval.report.drilldown import TaskView
-from eval.report.findings import SCRIPTED, measure
+from eval.report.findings import SCRIPTED, measure, router_sentences
 from eval.report.model import Published, Summary
 from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, PATTERNS, PROTOCOLS, Name, listed, protocol_title
 
@@ -124,6 +124,7 @@ def _context(summary: Summary, published: Published) -> dict[str, Any]:
         "protocols": [PROTOCOLS.get(name, Name(titles[name], titles[name], "")) for name in (*suite.protocols, *bounds)],
         "patterns": PATTERNS,
         "routed": any(benchmark.routing is not None for benchmark in summary.benchmarks),
+        "routers": router_sentences(suite),
         "metrics": list(dict.fromkeys(name for model in suite.models.values() for name in model.training)),
         "overhead": any(row.tokens is not None and row.tokens.overhead for row in rows),
         "family": listed([titles[name] for name in suite.family]),

@@ -54,12 +54,13 @@ def _stage(folder: Path) -> str:
         return NO_MANIFEST
 
 
-def run_info(folder: Path, parameters: int) -> dict[str, Any]:
-    """What a report says of the model in a run's folder: its name, its size, and what its training measured, if that is there."""
+def run_info(folder: Path, parameters: int | None = None) -> dict[str, Any]:
+    """What a report says of the model in a run's folder: its name, its size (as counted, else as its training recorded it), and
+    what its training measured, if that is there."""
     path = folder / "metrics.json"
     metrics = read_json(path) if path.exists() else {}
-    metrics.pop("parameters", None)
-    return {"run": folder.name, "parameters": parameters, "training": metrics}
+    recorded = metrics.pop("parameters", 0)
+    return {"run": folder.name, "parameters": recorded if parameters is None else parameters, "training": metrics}
 
 
 def count_parameters(model: Any) -> int:

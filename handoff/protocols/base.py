@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, runtime_checkable
 from typing import Protocol as Interface
-from typing import runtime_checkable
 
 from handoff.delegation import Delegation, Toolset
 from handoff.graph import Graph
@@ -56,4 +56,8 @@ class Routing(Interface):
 
     def instructions_for(self, text: str, tools: Toolset) -> str:
         """What the executor must be told to read this very handoff."""
+        ...
+
+    def router_info(self) -> dict[str, Any] | None:
+        """What a report says of the trained model that decides; None where there is none."""
         ...

@@ -70,6 +70,14 @@ class Routed:
         reading = protocol.decode(inner, tools)
         return replace(reading, text=text) if reading.text == inner else reading  # what is read as it came is read with its mark
 
+    def model_info(self) -> dict[str, Any] | None:
+        """What the report says of the model that writes the graphs, where there is one."""
+        told: dict[str, Any] | None = getattr(self.graph, "model_info", lambda: None)()
+        return told
+
+    def router_info(self) -> dict[str, Any] | None:
+        return self.router.model_info()
+
 
 def _looks_marked(text: str) -> bool:
     return text.lstrip(ESCAPE).startswith(MARK)

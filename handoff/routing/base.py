@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from typing import Protocol as Interface
 
 from handoff.delegation import Delegation
@@ -56,3 +56,7 @@ class Router(Interface):
     def route_many(self, delegations: Sequence[Delegation]) -> list[Decision]:
         """The same decisions, in the same order; a router that works in batches overrides this."""
         return [self.route(delegation) for delegation in delegations]
+
+    def model_info(self) -> dict[str, Any] | None:
+        """What a report says of the trained model that decides (`handoff.models.locate.run_info`); None where there is none."""
+        return None

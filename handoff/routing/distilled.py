@@ -21,7 +21,7 @@ from handoff.delegation import Delegation, Tool, Toolset
 from handoff.errors import ConfigError, InputError, MissingDependencyError
 from handoff.files import read_json
 from handoff.mentions import stem
-from handoff.models.locate import find_run, model_folder
+from handoff.models.locate import find_run, model_folder, run_info
 from handoff.routing.base import Decision, Router
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class DistilledRouter(Router):
             from tokenizers import Tokenizer
         except ImportError as error:
             raise MissingDependencyError("the distilled router needs: pip install 'handoff[router]'") from error
-        folder = find_run(run, ("train router",), "run")
+        self._folder = folder = find_run(run, ("train router",), "run")
         self.settings = read_settings(model_folder(folder) / ROUTER_FILE)
         self.precision = precision or self.settings.precision
         options = SessionOptions()
@@ -151,6 +151,9 @@ class DistilledRouter(Router):
         if cut or len(delegation.task) > MAX_TASK:
             reason += f" Only the first {self.settings.max_tokens} tokens were read."
         return Decision("graph" if chosen else "nl", score, reason, self.name, seconds=perf_counter() - started)
+
+    def model_info(self) -> dict[str, Any]:
+        return run_info(self._folder)
 
 
 def _loaded(file: Path, load: Callable[[str], Any]) -> Any:

@@ -274,6 +274,17 @@ def test_an_evaluation_of_another_model_is_refused(trained: Path, tmp_path: Path
         exported(t5.KIND, again, tmp_path / "out", eval=run)
 
 
+def test_an_evaluation_of_an_older_router_of_that_name_is_refused(tmp_path: Path) -> None:
+    run = router_run(tmp_path / "run", router.KIND)
+    metrics = orjson.loads((run / "metrics.json").read_bytes())
+    info = ModelInfo(run="run", parameters=1, training=dict(metrics))
+    judged = evaluation(tmp_path / "eval", routers={"compact": info})
+    exported(router.KIND, run, tmp_path / "out", eval=judged)
+    (run / "metrics.json").write_bytes(orjson.dumps({**metrics, "hints_a_plan": 1.25}))
+    with pytest.raises(InputError, match=r"judged another model of that name.*hints_a_plan"):
+        exported(router.KIND, run, tmp_path / "out", eval=judged)
+
+
 def test_an_adapter_names_its_base_on_the_card(tmp_path: Path) -> None:
     from eval.export.card import Subject, metadata
     from eval.export.package import read_run

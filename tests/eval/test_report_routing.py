@@ -8,7 +8,7 @@ import pytest
 from trial_factory import suite, trials
 
 from eval.report.load import load_published, load_run
-from eval.report.model import BenchmarkSummary
+from eval.report.model import BenchmarkSummary, ModelInfo
 from eval.report.run import ReportConfig, run
 from eval.report.summary import summarise
 from eval.suite import SuiteConfig
@@ -79,6 +79,22 @@ def test_the_page_shows_both(tmp_path: Path) -> None:
     assert "| Oracle (upper bound) | 66.7 |" in text
     assert "| Routed NGH | rules | 66.7 | 0 | 50.0 | 50.0 | 1 / 3 |" in text
     assert "Agreement of Routed NGH and routed-b: 66.7 % of 3 trials." in text
+
+
+def test_a_trained_router_is_named_with_what_it_learned(tmp_path: Path) -> None:
+    set_quiet(True)
+    learned = {"agreement_at_threshold": 0.98, "tasks": 663, "teacher": "rules", "ece": 0.0126}
+    info = ModelInfo(run="router-tiny", parameters=640_000, training=learned)
+    older = ModelInfo(run="old", parameters=7)
+    run(ReportConfig(run=written(tmp_path, RECORDS, routers={"routed": info, "routed-b": older})))
+    expected = (
+        "For Routed NGH, router-tiny decides (640,000 parameters); on 663 held-out tasks of its training it decides like "
+        "its teacher (rules) in 98.0 %, with a calibration error of 0.013."
+    )
+    for name in ("report.html", "report.md"):
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert expected in text
+        assert "For routed-b, old decides (7 parameters)." in text
 
 
 def test_decisions_that_failed_are_counted_and_do_not_lower_the_cost(tmp_path: Path) -> None:

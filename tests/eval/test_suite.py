@@ -140,7 +140,7 @@ def test_a_bad_configuration_names_what_is_wrong(change: dict[str, object], mess
 def test_a_name_alone_is_a_protocol_and_the_default_family_is_what_is_judged(config: SuiteConfig) -> None:
     short = load_config(SuiteConfig, None, {"protocols": "[nl, {name: ngh}]"})
     assert short.protocols == (ProtocolSpec(name="nl"), ProtocolSpec(name="ngh"))
-    assert suite.suite_info(short, {}, {}).family == ("ngh",)
+    assert suite.suite_info(short, {}, {}, {}).family == ("ngh",)
 
 
 def test_a_protocol_that_cannot_be_made_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from eval.trial import Trial
 from eval.workers import Workers
 from handoff.errors import HandoffError, InputError
 from handoff.protocols import load_protocol
+from handoff.protocols.routed import Routed
 
 TASKS = [f"cancel-{number}" for number in range(5)]
 JOBS = [("toy", task, name, seed) for task in TASKS for name in ("nl", "compact") for seed in (0, 1)]
@@ -101,6 +102,16 @@ class Achieves(Bench):
     def models(self) -> dict[str, dict[str, Any]]:
         met = {"texts": len(self.rates), "achieved_rate": sum(self.rates) / len(self.rates)} if self.rates else {}
         return {"nl": {"run": "x", "training": {"f1": 0.5, **met}}}
+
+
+def test_a_routed_protocol_tells_of_its_graphs_model_and_of_its_router() -> None:
+    protocol = Routed()
+    protocol.graph.model_info = lambda: {"run": "g"}  # type: ignore[attr-defined]
+    protocol.router.model_info = lambda: {"run": "r"}  # type: ignore[method-assign]
+    bench = Bench({}, {"nl": load_protocol("nl"), "routed": protocol, "rules": Routed()})
+    assert (bench.models(), bench.routers()) == ({"routed": {"run": "g"}}, {"routed": {"run": "r"}})
+    with Workers(1, make) as workers:
+        assert workers.routers() == {}
 
 
 def test_rates_that_processes_achieved_become_the_mean_over_all_texts() -> None:

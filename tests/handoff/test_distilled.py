@@ -14,6 +14,7 @@ import pytest
 from handoff import load_router
 from handoff.delegation import Delegation, Tool, Toolset
 from handoff.errors import ConfigError, InputError, MissingDependencyError
+from handoff.protocols.routed import Routed
 from handoff.routing import make_router
 from handoff.routing.distilled import DistilledRouter, RouterSettings, describe
 from training.onnx_export import export_onnx
@@ -57,6 +58,12 @@ def test_the_text_names_each_action_once() -> None:
     assert describe(delegation("Cancel my order")) == "+cancel (order), get (order), calculate: Cancel my order"
     assert describe(delegation("Hello")) == "get (id), cancel (id), calculate: Hello"
     assert describe(delegation("Hello", Toolset())) == "no tools: Hello"
+
+
+def test_a_report_is_told_which_router_decides(trained: tuple[Path, Any, Any]) -> None:
+    routed = Routed("distilled", {"run": str(trained[0])})
+    assert routed.router_info() == {"run": trained[0].name, "parameters": 0, "training": {}}
+    assert (routed.model_info(), Routed().router_info()) == (None, None)
 
 
 def test_torch_onnx_and_reloaded_agree(trained: tuple[Path, Any, Any], router: DistilledRouter) -> None:
