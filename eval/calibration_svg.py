@@ -6,13 +6,12 @@ Both are drawn from the tables of `router.json` (`training.router_artefact`), on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from eval.axis import FRAME, HEIGHT, WIDTH, Scale, draw_axes
 from eval.curves_svg import COLOURS
+from eval.plot import FRAME, HEIGHT, WIDTH, Scale, draw_axes, svg_document
 from handoff.config import checked
 from handoff.routing.distilled import ROUTER_FILE, read_settings
 from training.calibration import Bin, Point
@@ -59,32 +58,23 @@ def draw(found: Calibration, name: str) -> str:
     """The SVG document; it needs nothing from outside."""
     width, height = 2 * WIDTH, _TOP + HEIGHT + _LEGEND + 20
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-        f"<title>Calibration of {escape(name)}</title><style>{_style()}</style>",
-        '<rect class="paper" width="100%" height="100%"/>',
         f'<g transform="translate(0 {_TOP})">',
         *_reliability(found),
         f'</g><g transform="translate({WIDTH} {_TOP})">',
         *_thresholds(found),
-        "</g></svg>",
+        "</g>",
     ]
-    return "\n".join(parts)
+    return svg_document(width, height, f"Calibration of {name}", _style(), parts)
 
 
-def _style() -> str:
-    (blue, light_blue), (orange, light_orange) = COLOURS[0], COLOURS[1]
-    both = "text{font:12px system-ui,sans-serif}.title{font-weight:600}.line{fill:none;stroke-width:2}.even{stroke-dasharray:4 4;"
-    both += "fill:none;stroke:#7d8894}.ring{fill:none;stroke-width:2}"
-
-    def colours(paper: str, text: str, soft: str, grid: str, after: str, before: str) -> str:
-        return (
-            f".paper{{fill:{paper}}}text{{fill:{text}}}.soft{{fill:{soft}}}.grid{{stroke:{grid}}}"
-            f".line,.ring{{stroke:{after}}}.after{{fill:{after};fill-opacity:.75}}.before{{fill:none;stroke:{before};stroke-width:1.5}}"
-        )
-
-    day = colours("#fff", "#1c2127", "#59636e", "#dde2e7", blue, orange)
-    night = colours("#14181d", "#e4e8ec", "#9aa5b1", "#2d343c", light_blue, light_orange)
-    return both + day + "@media(prefers-color-scheme:dark){" + night + "}"
+def _style() -> tuple[str, str]:
+    shapes = ".line{fill:none;stroke-width:2}.even{stroke-dasharray:4 4;fill:none;stroke:#7d8894}"
+    shapes += ".after{fill-opacity:.75}.before{fill:none;stroke-width:1.5}"
+    day, night = (
+        f".line,.ring{{stroke:{after}}}.after{{fill:{after}}}.before{{stroke:{before}}}"
+        for after, before in zip(COLOURS[0], COLOURS[1], strict=True)
+    )
+    return shapes + day, night
 
 
 def _reliability(found: Calibration) -> Iterator[str]:

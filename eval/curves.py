@@ -19,7 +19,7 @@ from handoff.config import Config
 from handoff.console import say, table, warn
 from handoff.errors import InputError
 from handoff.files import write_text
-from handoff.models.locate import CHECKPOINTS
+from handoff.models.locate import CHECKPOINTS, places_of
 from handoff.routing.distilled import ROUTER_FILE
 from training.run import BEST, LOG_FILE, MODEL_FOLDER
 
@@ -82,7 +82,7 @@ def run(config: CurvesConfig) -> int:
 
 def find_log(run: Path) -> Path:
     """The log of a run, by its folder or its name. Raises InputError, which names the runs that have one."""
-    for folder in (run, CHECKPOINTS / run):
+    for folder in places_of(run):
         if (folder / LOG_FILE).is_file():
             return folder / LOG_FILE
     known = sorted(path.parent.name for path in CHECKPOINTS.glob(f"*/{LOG_FILE}"))

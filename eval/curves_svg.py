@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from eval.axis import FRAME, HEIGHT, WIDTH, Scale, draw_axes
+from eval.plot import FRAME, HEIGHT, WIDTH, Scale, draw_axes, svg_document
 
 COLOURS = (("#0b5cad", "#7ab7f5"), ("#c2410c", "#fb923c"), ("#15803d", "#4ade80"), ("#7e22ce", "#c084fc"))
 COLOURS += (("#a16207", "#facc15"), ("#0e7490", "#22d3ee"), ("#be185d", "#f472b6"), ("#4b5563", "#9ca3af"))
@@ -40,32 +40,22 @@ def draw(charts: Sequence[Chart], runs: Sequence[str], parts_shown: bool = True)
     width = max(columns * WIDTH, 620)
     top = 12 + LEGEND_ROW * (len(runs) + parts_shown)
     height = top + math.ceil(len(charts) / columns) * HEIGHT
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">',
-        f"<title>Training curves of {escape(', '.join(runs))}</title><style>{_style(len(runs))}</style>",
-        '<rect class="paper" width="100%" height="100%"/>',
-        *_legend(runs),
-        *(_part_legend(18 + LEGEND_ROW * len(runs)) if parts_shown else ()),
-    ]
+    parts = [*_legend(runs), *(_part_legend(18 + LEGEND_ROW * len(runs)) if parts_shown else ())]
     for number, chart in enumerate(charts):
         x, y = number % columns * WIDTH, top + number // columns * HEIGHT
         parts += [f'<g transform="translate({x} {y})">', *_draw_chart(chart), "</g>"]
-    return "\n".join([*parts, "</svg>"])
+    return svg_document(width, height, f"Training curves of {', '.join(runs)}", _style(len(runs)), parts)
 
 
-def _style(runs: int) -> str:
-    light = [".paper{fill:#fff}text{font:12px system-ui,sans-serif;fill:#1c2127}.soft{fill:#59636e}.grid{stroke:#dde2e7}"]
-    dark = [".paper{fill:#14181d}text{fill:#e4e8ec}.soft{fill:#9aa5b1}.grid{stroke:#2d343c}"]
-    light.append(
-        ".title{font-weight:600}.line{fill:none;stroke-linejoin:round}.train{stroke-width:1;opacity:.65}.val{stroke-width:2.2}"
-    )
-    light.append(".ring{fill:none;stroke-width:2}.dot{stroke:none}")
+def _style(runs: int) -> tuple[str, str]:
+    light = [".line{fill:none;stroke-linejoin:round}.train{stroke-width:1;opacity:.65}.val{stroke-width:2.2}.dot{stroke:none}"]
+    dark = []
     for run in range(runs):
         day, night = COLOURS[run % len(COLOURS)]
         dash = f";stroke-dasharray:{6 + 2 * (run // len(COLOURS))} 3" if run >= len(COLOURS) else ""
         light.append(f".r{run}{{stroke:{day}{dash}}}.dot.r{run}{{fill:{day}}}")
         dark.append(f".r{run}{{stroke:{night}}}.dot.r{run}{{fill:{night}}}")
-    return "".join(light) + "@media(prefers-color-scheme:dark){" + "".join(dark) + "}"
+    return "".join(light), "".join(dark)
 
 
 def _legend(runs: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from eval.export.base import Kind
 from eval.export.safety import safe_files
 from handoff.errors import InputError, OutputError
 from handoff.files import read_json, sha256_file, write_text
-from handoff.models.locate import CHECKPOINTS, EXPORT_FILE
+from handoff.models.locate import EXPORT_FILE, places_of
 from handoff.models.writer import ADAPTER_FILE
 from training.manifest import COMPLETE_FILE, MANIFEST_FILE
 from training.run import METRICS_FILE, MODEL_FOLDER
@@ -48,8 +48,7 @@ class Run(NamedTuple):
 def read_run(folder: Path, kind: Kind) -> Run:
     """`folder`, or the run of that name below `checkpoints/`. Raises InputError for one that is not finished, not there, or of
     another stage."""
-    if not (folder / MODEL_FOLDER).is_dir() and (CHECKPOINTS / folder / MODEL_FOLDER).is_dir():
-        folder = CHECKPOINTS / folder
+    folder = next((place for place in places_of(folder) if (place / MODEL_FOLDER).is_dir()), folder)
     if not (folder / MODEL_FOLDER).is_dir():
         raise InputError(f"no trained model there: run `handoff {kind.stage}` first", file=folder)
     if not (folder / COMPLETE_FILE).exists():

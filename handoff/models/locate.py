@@ -24,6 +24,11 @@ class DownloadError(HandoffError):
     """The Hub did not give the model."""
 
 
+def places_of(run: str | Path) -> tuple[Path, Path]:
+    """Where a run may lie: a folder comes before a name among the checkpoints."""
+    return Path(run), CHECKPOINTS / run
+
+
 def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = None) -> Path:
     """The folder of a run with a trained model, or of an export; `hf:ORG/NAME@COMMIT` is downloaded, and kept by huggingface_hub.
 
@@ -31,7 +36,7 @@ def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = No
     InputError, DownloadError or MissingDependencyError.
     """
     on_hub = str(run).startswith(HUB)
-    places = [_download(str(run))] if on_hub else [Path(run), CHECKPOINTS / run]
+    places = (_download(str(run)),) if on_hub else places_of(run)
     problem = f"no trained model there: run `handoff {' or '.join(stages) or 'train'}` first"
     for folder in places:
         if (folder / "model").is_dir() or (folder / EXPORT_FILE).is_file():

@@ -1,9 +1,9 @@
-"""The axes of a small chart: values to pixels, and round numbers to write beside them."""
+"""What small charts share: an SVG document in colours for day and night, values to pixels, axes with round numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -13,6 +13,21 @@ WIDTH, HEIGHT = 380, 236
 """Of a chart, with its title and the numbers of its axes."""
 FRAME = Box(56, 34, WIDTH - 16, HEIGHT - 34)
 """Where its values are drawn."""
+
+_DAY = (
+    ".paper{fill:#fff}text{font:12px system-ui,sans-serif;fill:#1c2127}.title{font-weight:600}.soft{fill:#59636e}"
+    ".grid{stroke:#dde2e7}.ring{fill:none;stroke-width:2}"
+)
+_NIGHT = ".paper{fill:#14181d}text{fill:#e4e8ec}.soft{fill:#9aa5b1}.grid{stroke:#2d343c}"
+
+
+def svg_document(width: int, height: int, title: str, style: tuple[str, str], parts: Iterable[str]) -> str:
+    """A document that needs nothing from outside. `style`: rules for day, and those that night changes."""
+    day, night = style
+    rules = f"{_DAY}{day}@media(prefers-color-scheme:dark){{{_NIGHT}{night}}}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">'
+    title = f"<title>{escape(title)}</title><style>{rules}</style>"
+    return "\n".join([head, title, '<rect class="paper" width="100%" height="100%"/>', *parts, "</svg>"])
 
 
 @dataclass(frozen=True)
