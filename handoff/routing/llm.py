@@ -23,7 +23,7 @@ MAX_TASK = 8_000
 
 EXAMPLE = """--options '{url: "http://localhost:8000/v1", model: Qwen/Qwen2.5-7B-Instruct}'"""
 
-Complete = Callable[..., str]
+Complete = Callable[..., str | None]
 """`complete(system, user, temperature=0) -> answer`."""
 
 SYSTEM = """\
@@ -73,13 +73,13 @@ class LLMRouter(Router):
         started = perf_counter()
         user = prompt(delegation.task)
         self.asked += 1
-        answer = ""
         try:
-            answer = self.complete(SYSTEM, user, temperature=0)
+            told = self.complete(SYSTEM, user, temperature=0)
         except Exception as error:  # whatever a provider raises must not stop the delegation: prose always works
             self.failed += 1
             reason = f"The model could not be asked ({_named(error)}), so the default is prose."
             return Decision("nl", 0.0, reason, self.name, seconds=perf_counter() - started, failed=True)
+        answer = told if isinstance(told, str) else ""  # a provider's client may give None, for a refusal
         read = _ANSWER.fullmatch(answer)
         graph = read is not None and read.group(1).upper() == "GRAPH"
         if read is None:

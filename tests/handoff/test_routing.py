@@ -128,11 +128,11 @@ def test_a_score_is_a_probability(score: float) -> None:
 class Model:
     """Answers what it is told to, and remembers what it was asked."""
 
-    def __init__(self, answer: str | Exception) -> None:
+    def __init__(self, answer: str | Exception | None) -> None:
         self.answer = answer
         self.asked: list[tuple[str, str, dict[str, object]]] = []
 
-    def __call__(self, system: str, user: str, **options: object) -> str:
+    def __call__(self, system: str, user: str, **options: object) -> str | None:
         self.asked.append((system, user, options))
         if isinstance(self.answer, Exception):
             raise self.answer
@@ -159,12 +159,13 @@ def test_prompt_and_answer_keep_to_their_tokens() -> None:
         (" graph.\n", "graph", 0),
         ("NL", "nl", 0),
         ("", "nl", 1),
+        (None, "nl", 1),
         ("Not GRAPH", "nl", 1),
         ("GRAPH or NL", "nl", 1),
         ("I would say NL", "nl", 1),
     ],
 )
-def test_an_answer_that_cannot_be_read_means_prose_and_is_counted(answer: str, format: str, unreadable: int) -> None:
+def test_an_answer_that_cannot_be_read_means_prose_and_is_counted(answer: str | None, format: str, unreadable: int) -> None:
     router = LLMRouter(Model(answer))
     assert router.route(delegation("Cancel my order.")).format == format
     assert (router.asked, router.unreadable, router.failed) == (1, unreadable, 0)
