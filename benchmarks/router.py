@@ -96,7 +96,7 @@ def main() -> None:
                 say(f"{name} is left out: {error}")
                 break
             median, late = milliseconds(router.route, tasks)
-            ids = ids or [router.encode(describe(task)).ids for task in tasks[:PEER_TASKS]]
+            ids = ids or [router.classifier.encode(describe(task)).ids for task in tasks[:PEER_TASKS]]
             start = cold_start(arguments.runs / run, precision)
             rows.append([f"{name} {precision}", f"{median:.2f}", f"{late:.2f}", f"{start:.2f}"])
     if ids:

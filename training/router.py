@@ -6,7 +6,7 @@ small ModernBERT from scratch or MiniLM; after training it is calibrated, gets a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,26 +14,26 @@ from pydantic import Field, model_validator
 
 from data.delegations import SOURCES, RoutingTask, routing_tasks
 from handoff.console import say, table, warn
+from handoff.delegation import Delegation
 from handoff.errors import ConfigError, InputError
 from handoff.models.locate import count_parameters
 from handoff.registry import make
 from handoff.routing import ROUTERS, Router
 from handoff.routing.distilled import GRAPH, describe
+from training.near_texts import NearTexts
 from training.recombination import recombine
 from training.router_artefact import Goal, conclude
 from training.router_data import (
     Example,
-    Teacher,
     counted,
-    fingerprint,
     mean_tokens,
-    read_decisions,
     read_outcomes,
     split_tasks,
     to_examples,
 )
 from training.router_model import LABELS, Architecture, make_model, without_signals
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.teacher import DECISIONS_FILE, Lesson, Teacher, fingerprint, read_decisions
 
 
 class RouterConfig(RunConfig):
@@ -111,11 +111,11 @@ def run(config: RouterConfig) -> int:
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
     inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
-    teacher = teacher_of(config)
+    router = router_of(config)
     if open_run(config, "train router", inputs):
         return 0
     goal = goal_of(config)
-    data = prepare(config, teacher)
+    data = prepare(config, router)
     texts = [describe(example.delegation) for example in data.splits["train"]]
     signals = sorted({signal for example in data.splits["train"] for signal in example.signals}) if config.signal_weight else []
     tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings, signals)
@@ -151,18 +151,16 @@ def goal_of(config: RouterConfig) -> Goal:
     return Goal(config.most_regressions, config.least_compression, graph, prose)
 
 
-def teacher_of(config: RouterConfig) -> Teacher | None:
-    """The router that is asked, or decisions on record; None where outcomes alone are learnt. Raises ConfigError, InputError."""
-    if config.decisions is not None:
-        return read_decisions(config.decisions)
-    if config.teacher is None:
+def router_of(config: RouterConfig) -> Router | None:
+    """The router that is asked. Raises ConfigError, and what the router raises that cannot be made."""
+    if config.teacher is None or config.decisions is not None:
         return None
-    teacher: Router = make("router", ROUTERS, config.teacher, config.teacher_options, ("teacher", "teacher_options"))
-    return teacher
+    asked: Router = make("router", ROUTERS, config.teacher, config.teacher_options, ("teacher", "teacher_options"))
+    return asked
 
 
-def prepare(config: RouterConfig, teacher: Teacher | None) -> Data:
-    """Tasks, targets and splits. Raises InputError where a split that is needed has nothing."""
+def prepare(config: RouterConfig, router: Router | None) -> Data:
+    """Tasks, targets and splits. Raises InputError where a split that is needed has nothing, ConfigError."""
     tasks, left_out = routing_tasks(config.sources, config.corpus)
     splits = split_tasks(tasks, config.held_out, config.seed)
     splits["train"] = chosen(splits["train"], config)
@@ -173,10 +171,15 @@ def prepare(config: RouterConfig, teacher: Teacher | None) -> Data:
         outcomes, seen = read_outcomes(config.outcomes, config.graph_protocol, config.prose_protocol, config.ties)
         about["outcomes"] = {"tasks": len(outcomes), **seen}
 
-    def labelled(part: Iterable[RoutingTask]) -> list[Example]:
-        return to_examples(part, teacher, outcomes, config.outcome_weight)
+    def labelled(part: Iterable[RoutingTask], teach: Callable[[Delegation], Lesson]) -> list[Example]:
+        return to_examples(part, teach, outcomes, config.outcome_weight)
 
-    found = {name: labelled(part) for name, part in splits.items()}
+    known = read_decisions(config.decisions) if config.decisions is not None else {}
+    teacher = Teacher(known, router, config.run / DECISIONS_FILE if router is not None else None)
+    if config.recombined:
+        check_free(teacher, splits["train"][0].delegation)
+    found = {name: labelled(part, teacher) for name, part in splits.items()}
+    about["teacher_decisions"] = teacher.spent()
     empty = [name for name, part in found.items() if not part and not name.startswith("domain:")]
     if empty:
         problem = "no task with a target in these splits; what a benchmark holds out itself is in the split test alone"
@@ -187,22 +190,26 @@ def prepare(config: RouterConfig, teacher: Teacher | None) -> Data:
             warn(f"the split {name} has {len(found[name])} tasks: what is chosen on so few means little")
     about["recombined"] = config.recombined
     if config.recombined:
-        assert teacher is not None and not isinstance(teacher, Mapping)  # as the configuration says
-        found["train"] += labelled(new_tasks(splits, teacher, config))
+        assert router is not None  # as the configuration says
+        found["train"] += labelled(new_tasks(splits, router, config), Teacher(router=router))
     return Data(found, about)
 
 
-def new_tasks(splits: Mapping[str, Sequence[RoutingTask]], teacher: Router, config: RouterConfig) -> Iterator[RoutingTask]:
-    """Recombined training tasks, but for those without a word and those whose text stands in another split. Raises ConfigError
-    for a teacher that costs tokens or cannot be asked."""
-    first = teacher.route(splits["train"][0].delegation)
-    if first.tokens or first.failed:
+def check_free(teacher: Teacher, delegation: Delegation) -> None:
+    """Raises ConfigError for a teacher that costs tokens or cannot be asked."""
+    lesson = teacher(delegation)
+    if lesson.tokens or lesson.target is None:
         problem = "the teacher is asked about each word of each sentence: only for one that costs no tokens"
-        raise ConfigError(problem, field="recombined", found=config.recombined, allowed="0")
-    elsewhere = {fingerprint(task.delegation.task) for name, part in splits.items() if name != "train" for task in part}
-    elsewhere.add("")
-    tasks = recombine(splits["train"], teacher, config.recombined, config.seed)
-    yield from (task for task in tasks if fingerprint(task.delegation.task) not in elsewhere)
+        raise ConfigError(problem, field="recombined", allowed="0")
+
+
+def new_tasks(splits: Mapping[str, Sequence[RoutingTask]], router: Router, config: RouterConfig) -> Iterator[RoutingTask]:
+    """Recombined training tasks, but for those without a word and those with nearly the text of a task in another split."""
+    elsewhere = NearTexts([task.delegation.task for name, part in splits.items() if name != "train" for task in part])
+    for task in recombine(splits["train"], router, config.recombined, config.seed):
+        text = task.delegation.task
+        if fingerprint(text) and next(elsewhere.of(text), None) is None:
+            yield task
 
 
 def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, float]:

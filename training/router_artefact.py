@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from handoff.files import write_text
-from handoff.routing.distilled import ROUTER_FILE, DistilledRouter, Precision, RouterSettings, describe
+from handoff.routing.distilled import ROUTER_FILE, Classifier, Precision, RouterSettings, describe
 from training.calibration import (
     Point,
     at_threshold,
@@ -84,10 +84,9 @@ def conclude(
     default; every figure of quality from `test` and the held-out domains. Raises ExportError.
     """
     splits = {name: part for name, part in splits.items() if part and name not in NOT_JUDGED}
-    write_settings(run, RouterSettings(threshold=1, temperature=1, max_tokens=max_tokens))  # until it has one: all prose
     export_onnx(model, run)
-    full, small = DistilledRouter(run.resolve(), "fp32"), DistilledRouter(run.resolve(), "int8")
-    metrics: dict[str, Any] = check_exports(run, model, full, splits["test"])
+    full, small = Classifier(run, "fp32", max_tokens), Classifier(run, "int8", max_tokens)
+    metrics: dict[str, Any] = check_exports(run, model, full, splits["test"], max_tokens)
     margins, margins_int8 = margins_of(full, splits), margins_of(small, splits)
     targets = {name: [example.target for example in part] for name, part in splits.items()}
     used = calibrate(margins_int8, targets, goal)
@@ -102,6 +101,8 @@ def conclude(
         "int8_agreement": agreement,
         "ece_before": expected_calibration_error(used.before, targets["test"]),
         "ece": expected_calibration_error(used.scores["test"], targets["test"]),
+        "ece_fp32": expected_calibration_error(to_scores(margins["test"], used.temperature), targets["test"]),
+        "ece_int8": expected_calibration_error(to_scores(margins_int8["test"], used.temperature), targets["test"]),
         **judge(used.scores, targets, used.chosen.threshold),
     }
     achieved = {**achievements(used, targets["test"], goal), "metrics": metrics, **about}
@@ -144,7 +145,7 @@ def write_settings(run: Path, settings: RouterSettings) -> None:
     write_text(run / MODEL_FOLDER / ROUTER_FILE, text + "\n")
 
 
-def check_exports(run: Path, model: Any, router: DistilledRouter, examples: Sequence[Example]) -> dict[str, Any]:
+def check_exports(run: Path, model: Any, classifier: Classifier, examples: Sequence[Example], max_tokens: int) -> dict[str, Any]:
     """How far ONNX, and the model that transformers loads again, are from the trained one. Raises ExportError past 1e-4."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -152,9 +153,9 @@ def check_exports(run: Path, model: Any, router: DistilledRouter, examples: Sequ
     texts = [describe(example.delegation) for example in examples[:CHECKED_TEXTS]]
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     reloaded = AutoModelForSequenceClassification.from_pretrained(folder, use_safetensors=True, trust_remote_code=False)
-    expected = torch_logits(model, tokenizer, texts, router.settings.max_tokens)
-    again = torch_logits(reloaded, tokenizer, texts, router.settings.max_tokens)
-    onnx = [router.logits(text)[:2] for text in texts]
+    expected = torch_logits(model, tokenizer, texts, max_tokens)
+    again = torch_logits(reloaded, tokenizer, texts, max_tokens)
+    onnx = [classifier.logits(text)[:2] for text in texts]
     return {
         "onnx_difference": check_same("model.onnx", expected, onnx),
         "reloaded_difference": check_same("model.safetensors", expected, again),
@@ -175,11 +176,11 @@ def torch_logits(model: Any, tokenizer: Any, texts: Sequence[str], max_tokens: i
     return rows
 
 
-def margins_of(router: DistilledRouter, splits: Mapping[str, Sequence[Example]]) -> Values:
+def margins_of(classifier: Classifier, splits: Mapping[str, Sequence[Example]]) -> Values:
     """Logit of the graph minus that of prose."""
     found = {}
     for name, part in splits.items():
-        pairs = [router.logits(describe(example.delegation)) for example in part]
+        pairs = [classifier.logits(describe(example.delegation)) for example in part]
         found[name] = [graph - prose for prose, graph, _ in pairs]
     return found
 

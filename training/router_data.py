@@ -7,11 +7,10 @@ seeds that the graph won, and where a delegation has both, a mixture of the two.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,17 +18,14 @@ from data.delegations import RoutingTask
 from handoff.delegation import Delegation
 from handoff.errors import InputError
 from handoff.files import read_jsonl
-from handoff.routing import Router
+from training.near_texts import together
+from training.teacher import Lesson, fingerprint
 
 PARTS: dict[str, int] = {"train": 60, "validation": 10, "calibration": 10, "threshold": 10, "test": 10}
 """Split -> per cent of the groups of the domains that are trained on."""
 TRIALS_FILE = "trials.jsonl"
 NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
 """Failures that say nothing of the format."""
-_WORD = re.compile(r"\w+")
-
-Teacher: TypeAlias = Router | Mapping[str, float | None]
-"""A router that is asked, or decisions on record by the fingerprint of their task."""
 
 
 class Example(NamedTuple):
@@ -42,22 +38,24 @@ class Example(NamedTuple):
     """What the teacher saw, where it says so."""
 
 
-def fingerprint(task: str) -> str:
-    """A task's words, without case, spaces and punctuation: two tasks with the same are the same text."""
-    return " ".join(_WORD.findall(task.casefold()))
-
-
 class _TrialRecord(BaseModel):
     """The fields of a trial that decide which format won."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    benchmark: str
+    task_id: str
     protocol: str
     seed: int
     task: str
     reward: float
     tokens: dict[str, int]
     failure: str | None = None
+
+    @property
+    def written(self) -> bool:
+        """A handoff crossed: what broke before that has no length."""
+        return self.tokens.get("wire", 0) > 0
 
     @property
     def total(self) -> int:
@@ -67,31 +65,34 @@ class _TrialRecord(BaseModel):
 def read_outcomes(
     runs: Iterable[Path], graph: str, prose: str, ties: Literal["tokens", "half"]
 ) -> tuple[dict[str, float], Counter[str]]:
-    """Fingerprint of a task -> the share of its seeds that the protocol `graph` won against `prose`; and counts of what was seen.
+    """Fingerprint of a task -> the share of its seeds, in all runs, that the protocol `graph` won against `prose`; and counts of
+    what was seen.
 
     The higher reward wins. Where both have the same, `tokens` gives the seed to the one that the executor pays less for, and
     `half` to each by half. A seed in which both failed, or in which the environment or the protocol broke, abstains: it says
     nothing of the format. Raises InputError for a run without trials, and where no task has an outcome.
     """
-    pairs: dict[tuple[str, int], dict[str, _TrialRecord]] = {}
-    for trial in (trial for run in runs for trial in _read_trials(run)):
-        if trial.protocol in (graph, prose):
-            pairs.setdefault((fingerprint(trial.task), trial.seed), {})[trial.protocol] = trial
+    pairs: dict[tuple[Path, str, str, int], dict[str, _TrialRecord]] = {}
+    for run in runs:
+        for trial in _read_trials(run):
+            if trial.protocol in (graph, prose):
+                pairs.setdefault((run, trial.benchmark, trial.task_id, trial.seed), {})[trial.protocol] = trial
     won: dict[str, list[float]] = {}
     seen: Counter[str] = Counter()
-    for (task, _), found in pairs.items():
+    for found in pairs.values():
         verdict, share = _judge(found.get(graph), found.get(prose), ties)
         seen[verdict] += 1
         if share is not None:
-            won.setdefault(task, []).append(share)
+            won.setdefault(fingerprint(next(iter(found.values())).task), []).append(share)
     if not won:
         raise InputError("no task has an outcome of both formats", field="outcomes", found=dict(seen), allowed=(graph, prose))
     return {task: sum(shares) / len(shares) for task, shares in won.items()}, seen
 
 
 def mean_tokens(run: Path, protocol: str) -> float:
-    """What the executor reads of a delegation, on average over a run's trials. Raises InputError where there are none."""
-    trials = list(_read_trials(run))
+    """What the executor reads of a delegation, on average over a run's trials in which a handoff was written. Raises InputError
+    where there are none."""
+    trials = [trial for trial in _read_trials(run) if trial.written]
     found = [trial.total for trial in trials if trial.protocol == protocol]
     if not found:
         known = sorted({trial.protocol for trial in trials})
@@ -122,24 +123,9 @@ def _judge(graph: _TrialRecord | None, prose: _TrialRecord | None, ties: str) ->
     return "tie", 0.5
 
 
-def read_decisions(path: Path) -> dict[str, float | None]:
-    """A teacher's recorded decisions, one JSON object a line: `task` and `format`, which is null where it abstained; as
-    `handoff route --out` writes them, where those that `failed` abstain, too.
-
-    Fingerprint of the task -> 1 for the graph, 0 for prose, None. Raises InputError.
-    """
-    values: dict[str | None, float | None] = {"graph": 1.0, "nl": 0.0, None: None}
-    found = {}
-    for number, record in read_jsonl(path):
-        if not isinstance(record, dict) or not isinstance(record.get("task"), str) or record.get("format") not in values:
-            raise InputError("not a decision", file=path, record=number, found=record, allowed="task; format graph, nl or null")
-        found[fingerprint(record["task"])] = None if record.get("failed") else values[record["format"]]
-    return found
-
-
 def to_examples(
     tasks: Iterable[RoutingTask],
-    teacher: Teacher | None,
+    teach: Callable[[Delegation], Lesson],
     outcomes: Mapping[str, float],
     outcome_weight: float,
 ) -> list[Example]:
@@ -147,49 +133,42 @@ def to_examples(
     task has both. Tasks with neither are left out."""
     found = []
     for task in tasks:
-        key = fingerprint(task.delegation.task)
-        taught, signals = _taught(teacher, task.delegation, key)
-        known = outcomes.get(key)
+        lesson = teach(task.delegation)
+        taught, known = lesson.target, outcomes.get(fingerprint(task.delegation.task))
         if taught is not None and known is not None:
             target = outcome_weight * known + (1 - outcome_weight) * taught
         elif (only := known if taught is None else taught) is not None:
             target = only
         else:
             continue
-        found.append(Example(task.delegation, task.domain, target, signals))
+        found.append(Example(task.delegation, task.domain, target, lesson.signals))
     return found
 
 
-def _taught(teacher: Teacher | None, delegation: Delegation, key: str) -> tuple[float | None, tuple[str, ...]]:
-    """The teacher's decision, None where there is none or it could not be asked, and the signals that it names."""
-    if teacher is None or isinstance(teacher, Mapping):
-        return (teacher.get(key) if teacher is not None else None), ()
-    decision = teacher.route(delegation)
-    if decision.failed:
-        return None, ()
-    return float(decision.format == "graph"), decision.signals
-
-
 def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int) -> dict[str, list[RoutingTask]]:
-    """By the hash of a task's group, PARTS of the domains that are trained on, and `domain:NAME` for each held-out domain. What a
-    benchmark holds out itself is in `test`, so a router may be judged on those tasks.
+    """By a hash, PARTS of the domains that are trained on, and `domain:NAME` for each held-out domain.
+
+    Tasks of a group, and tasks of a domain with nearly the same words, stay together (`training.near_texts`). What a benchmark
+    holds out itself is in `test`, with what is near it, so a router may be judged on those tasks.
 
     Of tasks with the same fingerprint one is kept: a held-out one, if there is one.
     """
     splits: dict[str, list[RoutingTask]] = {part: [] for part in PARTS}
-    splits |= {f"domain:{name}": [] for name in held_out}
-    seen: set[str] = set()
+    kept: dict[str, RoutingTask] = {}
     for task in sorted(tasks, key=lambda task: (task.domain not in held_out, not task.held_out)):
-        key = fingerprint(task.delegation.task)
-        if key in seen:
+        kept.setdefault(fingerprint(task.delegation.task), task)
+    domains: dict[str, list[RoutingTask]] = {name: [] for name in held_out}
+    for task in kept.values():
+        domains.setdefault(task.domain, []).append(task)
+    for domain, members in domains.items():
+        if domain in held_out:
+            splits[f"domain:{domain}"] = members
             continue
-        seen.add(key)
-        if task.domain in held_out:
-            splits[f"domain:{task.domain}"].append(task)
-        elif task.held_out:
-            splits["test"].append(task)
-        else:
-            splits[_part(f"{seed}/{task.domain}/{task.group}")].append(task)
+        for places in together([task.delegation.task for task in members], [task.group for task in members]):
+            part = [members[place] for place in places]
+            own = any(task.held_out for task in part)
+            name = "test" if own else _part(f"{seed}/{domain}/{min(task.group for task in part)}")
+            splits[name] += part
     check_disjoint({name: [task.delegation.task for task in part] for name, part in splits.items()})
     return splits
 

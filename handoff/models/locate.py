@@ -13,6 +13,8 @@ from handoff.files import read_json
 CHECKPOINTS = Path("checkpoints")
 EXPORT_FILE = "handoff.json"
 """What marks a folder as an export: the model's files lie in it directly."""
+MANIFEST_FILE, COMPLETE_FILE = "manifest.json", "COMPLETE"
+"""Of a run; the second is written last."""
 NO_MANIFEST = "no manifest"
 HUB = "hf:"
 _ON_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
@@ -41,9 +43,12 @@ def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = No
     for folder in places:
         if (folder / "model").is_dir() or (folder / EXPORT_FILE).is_file():
             stage = _stage(folder)
-            if not stages or stage in (*stages, NO_MANIFEST):
+            if stages and stage not in (*stages, NO_MANIFEST):
+                problem = f"a run of `handoff {stage}`: a run of `handoff {' or '.join(stages)}` is needed"
+            elif (folder / MANIFEST_FILE).exists() and not (folder / COMPLETE_FILE).exists():
+                problem = f"the run is not finished: give its command, `handoff {stage}`, again"
+            else:
                 return folder
-            problem = f"a run of `handoff {stage}`: a run of `handoff {' or '.join(stages)}` is needed"
             break
     trained = {path.parent.name: _stage(path.parent) for path in sorted(CHECKPOINTS.glob("*/model"))}
     known = [f"{name} ({stage})" for name, stage in trained.items() if not stages or stage in stages]
@@ -54,7 +59,7 @@ def _stage(folder: Path) -> str:
     """The command that made a run, as its manifest says, or as its export does."""
     try:
         exported = (folder / EXPORT_FILE).is_file()
-        return str(read_json(folder / (EXPORT_FILE if exported else "manifest.json"))["stage"])
+        return str(read_json(folder / (EXPORT_FILE if exported else MANIFEST_FILE))["stage"])
     except (InputError, LookupError, TypeError):
         return NO_MANIFEST
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from handoff.config import Config, checked
-from handoff.delegation import Delegation, Tool, Toolset
+from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError, InputError, MissingDependencyError
 from handoff.files import read_json
 from handoff.mentions import stem
@@ -41,7 +41,6 @@ MAX_ACTIONS = 16
 """Actions of tools that are named before the task."""
 
 _WORD = re.compile(r"[^\W_]+")
-_IDENTIFIED = re.compile(r"([^\W_]+)_(?:ids?|number|code|key)$")
 
 
 class RouterSettings(Config):
@@ -73,9 +72,8 @@ def describe(delegation: Delegation) -> str:
 def _actions(tools: Toolset, words: set[str]) -> str:
     nouns: dict[str, dict[str, bool]] = {}
     for tool in tools.values():
-        name = _WORD.findall(tool.name.rsplit(".", 1)[-1])
-        if name:
-            nouns.setdefault(name[0].lower(), {}).update(_identifiers(tool, words))
+        if tool.action:
+            nouns.setdefault(tool.action, {}).update({noun: stem(noun) in words for noun in tool.identifiers})
     shown: dict[str, int] = {}
     for action, found in nouns.items():
         mark = "+" if stem(action) in words else ""
@@ -85,42 +83,24 @@ def _actions(tools: Toolset, words: set[str]) -> str:
     return ", ".join(sorted(shown, key=shown.__getitem__)[:MAX_ACTIONS]) or "no tools"
 
 
-def _identifiers(tool: Tool, words: set[str]) -> dict[str, bool]:
-    """Noun -> whether the task has it."""
-    found = [match.group(1) for match in map(_IDENTIFIED.search, tool.parameter_names) if match]
-    return {noun: stem(noun) in words for noun in found}
+class Classifier:
+    """Text -> two logits, by ONNX Runtime on one thread. One object may be used by many threads at once."""
 
-
-class DistilledRouter(Router):
-    """A trained classifier. One object may be used by many threads at once."""
-
-    name = "distilled"
-
-    def __init__(self, run: str | Path, precision: Precision | None = None) -> None:
-        """`run` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
-        `precision` is fp32 or int8, the one that `router.json` names if not given.
-
-        Raises ConfigError, InputError (no router there, or damaged), MissingDependencyError (no ONNX Runtime or tokenizers).
-        """
-        if precision is not None and precision not in FILES:
-            raise ConfigError("unknown precision", field="precision", found=precision, allowed=FILES)
+    def __init__(self, folder: Path, precision: Precision, max_tokens: int) -> None:
+        """Of a run's or an export's folder. Raises InputError, MissingDependencyError."""
         try:
             from onnxruntime import InferenceSession, SessionOptions
             from tokenizers import Tokenizer
         except ImportError as error:
             raise MissingDependencyError("the distilled router needs: pip install 'handoff[router]'") from error
-        self._folder = folder = find_run(run, ("train router",), "run")
-        self.settings = read_settings(model_folder(folder) / ROUTER_FILE)
-        self.precision = precision or self.settings.precision
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3  # errors; it warns of graphs that it simplifies
-        words = model_folder(folder) / TOKENIZER_FILE
-        self._tokenizer = _loaded(words, Tokenizer.from_file)
-        weights = folder / ONNX_FOLDER / FILES[self.precision]
+        self._tokenizer = _loaded(model_folder(folder) / TOKENIZER_FILE, Tokenizer.from_file)
+        weights = folder / ONNX_FOLDER / FILES[precision]
         self._session = _loaded(weights, lambda file: InferenceSession(file, options, providers=["CPUExecutionProvider"]))
         self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(self.settings.max_tokens)
+        self._tokenizer.enable_truncation(max_tokens)
         self._inputs = [node.name for node in self._session.get_inputs()]
 
     def encode(self, text: str) -> Encoding:
@@ -140,11 +120,34 @@ class DistilledRouter(Router):
         prose, graph = self._session.run(None, feeds)[0][0].tolist()
         return prose, graph, bool(encoded.overflowing)
 
+
+class DistilledRouter(Router):
+    """A trained classifier with its temperature and threshold. One object may be used by many threads at once."""
+
+    name = "distilled"
+
+    def __init__(self, run: str | Path, precision: Precision | None = None) -> None:
+        """`run` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
+        `precision` is fp32 or int8, the one that `router.json` names if not given: temperature and threshold are that one's.
+
+        Raises ConfigError, InputError (no router there, or damaged), MissingDependencyError (no ONNX Runtime or tokenizers).
+        """
+        if precision is not None and precision not in FILES:
+            raise ConfigError("unknown precision", field="precision", found=precision, allowed=FILES)
+        self._folder = find_run(run, ("train router",), "run")
+        self.settings = read_settings(model_folder(self._folder) / ROUTER_FILE)
+        self.precision = precision or self.settings.precision
+        self.classifier = Classifier(self._folder, self.precision, self.settings.max_tokens)
+
     def route(self, delegation: Delegation) -> Decision:
         """The graph where the score, after temperature, is above the threshold; prose otherwise."""
         started = perf_counter()
-        prose, graph, cut = self.logits(describe(delegation))
-        score = probability(graph - prose, self.settings.temperature)
+        prose, graph, cut = self.classifier.logits(describe(delegation))
+        margin = graph - prose
+        if math.isnan(margin):
+            reason = "The classifier's answer is no number, so the default is prose."
+            return Decision("nl", 0.0, reason, self.name, seconds=perf_counter() - started, failed=True)
+        score = probability(margin, self.settings.temperature)
         threshold = self.settings.threshold
         chosen = score > threshold
         reason = f"The score {score:.2f} is {'above' if chosen else 'not above'} the threshold {threshold:.2f}."

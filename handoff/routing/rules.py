@@ -109,7 +109,6 @@ _WORDS: dict[Signal, re.Pattern[str]] = {
 
 _READS = frozenset({"get", "find", "list", "search", "look", "lookup", "show", "read", "fetch", "query", "check", "view"})
 """First words of tools that read."""
-_IDENTIFIED = re.compile(r"([^\W_]+)_(?:ids?|number|code|key)$")
 _APP = re.compile(r"^(\w+?)(?:\.|__|::|/)\w")
 _WORD = re.compile(r"[^\W_]+")
 
@@ -134,7 +133,7 @@ def signals_of(task: str, tools: Toolset) -> tuple[Signal, ...]:
     acts = [tool for tool in tools.values() if not _reads(tool)]
     if len(acts) < len(tools) and any(_looked_up(tool, words) for tool in acts):
         shown.add("lookup")
-    if len({_first_word(tool) for tool in acts} & words) > 1:
+    if len({stem(tool.action) for tool in acts} & words) > 1:
         shown.add("sequence")
     return tuple(signal for signal in (*FOR_GRAPH, *FOR_PROSE) if signal in shown)
 
@@ -180,17 +179,11 @@ def _applications(text: str, tools: Iterable[str]) -> int:
     return sum(set(name.split("_")) <= words for name in names)
 
 
-def _first_word(tool: Tool) -> str:
-    bare = re.split(r"\.|__|::|/", tool.name)[-1]
-    words = _WORD.findall(bare)
-    return stem(words[0]) if words else ""
-
-
 def _reads(tool: Tool) -> bool:
-    return _first_word(tool) in _READS
+    return stem(tool.action) in _READS
 
 
 def _looked_up(tool: Tool, words: set[str]) -> bool:
     """The text asks for this tool or speaks of a record (`order_id`, an order) whose id the tool needs, and another can tell."""
-    nouns = {stem(match.group(1)) for match in map(_IDENTIFIED.search, tool.parameter_names) if match}
-    return bool(nouns) and not words.isdisjoint({*nouns, _first_word(tool)})
+    nouns = {stem(noun) for noun in tool.identifiers}
+    return bool(nouns) and not words.isdisjoint({*nouns, stem(tool.action)})
