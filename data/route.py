@@ -120,7 +120,7 @@ def _schemas(path: Path | None, domain: str) -> list[Any]:
         tools = _read_tools(path)
         if domain not in tools and "" not in tools:
             raise InputError("has no tools of this domain", file=path, found=domain, allowed=tools)
-        return tools.get(domain) or tools[""]
+        return tools[domain] if domain in tools else tools[""]
     from data.environments import load_environment
 
     try:

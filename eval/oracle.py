@@ -12,8 +12,8 @@ from eval.trial import Trial
 
 
 def best_of(formats: Mapping[str, Mapping[Unit, Trial]]) -> dict[Unit, Trial]:
-    """The chosen trial for every unit that all formats have: the highest reward, then the fewest tokens in all, then the order
-    in which the formats are given. Its `protocol` says which format was chosen.
+    """The chosen trial for every unit that all formats have: the highest reward, then whether a handoff was written, then the
+    fewest tokens in all, then the order in which the formats are given. Its `protocol` says which format was chosen.
     """
     if not formats:
         return {}
@@ -22,5 +22,5 @@ def best_of(formats: Mapping[str, Mapping[Unit, Trial]]) -> dict[Unit, Trial]:
     return {unit: min((trials[unit] for trials in formats.values()), key=_rank) for unit in shared}
 
 
-def _rank(trial: Trial) -> tuple[float, int]:
-    return (-trial.reward, trial.tokens.total)
+def _rank(trial: Trial) -> tuple[float, bool, int]:
+    return (-trial.reward, not trial.tokens.wire, trial.tokens.total)

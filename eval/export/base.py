@@ -35,7 +35,7 @@ class Kind:
     limits: str
     """What it is not for."""
     load: tuple[str, ...]
-    """Three lines with transformers alone; {repo} and {revision} are filled in."""
+    """Lines with transformers alone; {repo} and {revision} are filled in."""
     load_here: tuple[str, ...]
     """The same with `handoff`."""
     load_note: str = ""

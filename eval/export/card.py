@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from eval.export.adapter import Base
+from eval.export.adapter import MINILM, Base
 from eval.export.base import Kind
 from eval.export.package import PICTURE_FILE, Run
 from eval.export.results import Result, Results
@@ -32,7 +32,7 @@ APACHE_BASES = (
     "Qwen/Qwen2.5-0.5B-Instruct",
     "Qwen/Qwen2.5-1.5B",
     "Qwen/Qwen2.5-1.5B-Instruct",
-    "sentence-transformers/all-MiniLM-L6-v2",
+    MINILM.id,
 )
 """Bases whose cards name Apache-2.0."""
 HUB_DATASETS = {
@@ -87,7 +87,9 @@ def metadata(subject: Subject) -> ModelCardData:
     extra: dict[str, Any] = {}
     if base is not None:
         relation = "adapter" if subject.is_adapter else "finetune"
-        extra = {"base_model_revision": base.revision, "base_model_relation": relation}
+        extra = {"base_model_relation": relation}
+        if base.revision is not None:
+            extra["base_model_revision"] = base.revision
     entries: list[EvalResult] = []
     if results is not None:
         entries = [entry for result in results.own for entry in _entries(kind, results, result)]

@@ -148,6 +148,7 @@ def git_oid(path: Path) -> str:
 
 def put(folder: Path, out: Path) -> None:
     """Move a whole export to `out`. Raises OutputError where something else is there."""
+    out = out.resolve()
     if out.exists() and not (out / EXPORT_FILE).is_file() and not (out.is_dir() and not any(out.iterdir())):
         raise OutputError(f"{out}: holds something that is not an export, and is not replaced; choose another --out")
     fresh = out.with_name(f".{out.name}.new")

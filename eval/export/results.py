@@ -94,12 +94,13 @@ def _models(suite: SuiteInfo) -> Iterator[tuple[str, ModelInfo]]:
 
 
 def _names(options: Any, run: str) -> bool:
-    """Whether an option, at any depth, is the run: by its name or by its path."""
-    if isinstance(options, dict):
-        return any(_names(value, run) for value in options.values())
+    """Whether an option `run`, at any depth, is the run: by its name or by its path."""
     if isinstance(options, list):
         return any(_names(value, run) for value in options)
-    return isinstance(options, str) and Path(options).name == run
+    if not isinstance(options, dict):
+        return False
+    own = options.get("run")
+    return (isinstance(own, str) and Path(own).name == run) or any(_names(value, run) for value in options.values())
 
 
 def _same_model(folder: Path, protocol: str, info: ModelInfo, run: Run) -> None:

@@ -31,9 +31,11 @@ KIND = Kind(
         "delegation of a domain that it was not trained on may be routed wrongly: the default is prose for that reason."
     ),
     load=(
-        "from transformers import pipeline",
-        'route = pipeline("text-classification", model="{repo}", revision="{revision}")',
-        'print(route("+cancel (order), get (order), calculate: Cancel my order, then tell me the total refund."))',
+        "from transformers import AutoModelForSequenceClassification, AutoTokenizer",
+        'tokenizer = AutoTokenizer.from_pretrained("{repo}", revision="{revision}")',
+        'model = AutoModelForSequenceClassification.from_pretrained("{repo}", revision="{revision}")',
+        'text = "+cancel (order), get (order), calculate: Cancel my order, then tell me the total refund."',
+        'print(model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1))',
     ),
     load_note=(
         "That is the classifier alone, by even odds. It reads what `handoff.routing.distilled.describe` writes of a delegation: "
@@ -43,7 +45,8 @@ KIND = Kind(
     load_here=(
         "from handoff import Delegation, Toolset, load_router",
         'router = load_router("hf:{repo}@{revision}")',
-        'print(router.route(Delegation("1", "Cancel my order, then tell me the total refund.", Toolset.from_schemas(tools))))',
+        'tools = Toolset.from_schemas([{{"name": "get_order"}}, {{"name": "cancel_order"}}])  # in OpenAI\'s form',
+        'print(router.route(Delegation("1", "Cancel my order, then tell me the total refund.", tools)))',
     ),
     onnx=True,
     picture=calibration_svg,

@@ -12,6 +12,7 @@ from eval.export.hub import push
 from eval.export.package import LICENCE_FILE, PICTURE_FILE, collect, describe, list_files, put, read_run
 from eval.export.proof import check_onnx, logits
 from eval.export.results import read_results
+from eval.export.safety import check_text
 from handoff.console import say, table
 from handoff.files import write_text
 
@@ -24,7 +25,8 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
     results = read_results(config.eval, run, config.protocols) if config.eval is not None else None
     out = config.out or run.folder / "export"
     with tempfile.TemporaryDirectory(prefix="handoff-export-") as name:
-        built = Path(name)
+        built = Path(name) / "export"
+        built.mkdir()  # with the mode of a folder, which the temporary one has not
         base = collect(run, kind, built, merged=merge)
         chosen = licence(config.license, base)
         if chosen == OWN_LICENCE:
@@ -39,6 +41,8 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
         expected = logits(kind, built)
         check_onnx(kind, built, expected)
         files = list_files(built)
+        for file in files:  # what was written here repeats the run's own words
+            check_text(built / file.path)
         table(["file", "bytes", "SHA-256"], [[file.path, f"{file.size:,}", file.sha256[:16]] for file in files])
         if config.dry_run:
             _plan(config, out, card)

@@ -11,7 +11,8 @@ import orjson
 
 from handoff.errors import InputError
 
-ALLOWED = (".safetensors", ".json", ".txt", ".onnx", ".md")
+BINARY = (".safetensors", ".onnx")
+ALLOWED = (*BINARY, ".json", ".txt", ".md")
 ALLOWED_NAMES = ("chat_template.jinja",)
 """A tokenizer's template: text, which transformers renders in a sandbox."""
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json")
@@ -34,7 +35,7 @@ SECRET_NAMES = (
     ".ssh*",
 )
 SECRET_TEXT = re.compile(
-    r"hf_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9_-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}"
+    r"hf_[A-Za-z0-9]{20,}|\bsk-[A-Za-z0-9_-]{20,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
 """Keys of the Hub, of model providers, of AWS, of GitHub, and private keys."""
@@ -63,13 +64,17 @@ def check_file(path: Path) -> None:
     if path.suffix not in ALLOWED and path.name not in ALLOWED_NAMES:
         allowed = ", ".join((*ALLOWED, *ALLOWED_NAMES))
         raise InputError("this kind of file is not exported: remove it", file=path, found=path.suffix, allowed=allowed)
-    if path.suffix in (".safetensors", ".onnx"):
+    if path.suffix in BINARY:
         return
-    text = path.read_text(encoding="utf-8", errors="replace")
-    if SECRET_TEXT.search(text):  # the error does not repeat it
-        raise InputError("holds what looks like a key, and is not exported", file=path)
+    check_text(path)
     if path.name == "config.json" and "auto_map" in _json(path):
         raise InputError("asks for code of its own, which nobody should run", file=path, field="auto_map")
+
+
+def check_text(path: Path) -> None:
+    """Raises InputError for a file with a key in it, which the error does not repeat."""
+    if path.suffix not in BINARY and SECRET_TEXT.search(path.read_text(encoding="utf-8", errors="replace")):
+        raise InputError("holds what looks like a key, and is not exported", file=path)
 
 
 def _json(path: Path) -> dict[str, object]:

@@ -12,7 +12,6 @@ from eval.report.words import ORACLE, ORACLE_ALL, PATTERNS, protocol_title
 from eval.statistics import Unit
 from eval.trial import Trial
 
-PROSE = "nl"
 Trials = Mapping[Unit, Trial]
 Groups = Mapping[str, Trials]
 """protocol -> (task, seed) -> trial, of one benchmark."""
@@ -33,18 +32,24 @@ def routing(suite: SuiteInfo, groups: Groups, oracle: Trials) -> RoutingSummary 
     routed = {name: trials for name, trials in groups.items() if _routed(trials)}
     if not routed:
         return None
+    ideal = {unit: _holds_graph(groups[trial.protocol]) for unit, trial in oracle.items()}
     patterns = Counter({task: trial.pattern for trials in groups.values() for (task, _), trial in trials.items()}.values())
     shown = [pattern for pattern in PATTERNS if patterns[pattern]]
     return RoutingSummary(
-        routers=tuple(_router(suite, name, trials, oracle) for name, trials in routed.items()),
+        routers=tuple(_router(suite, name, trials, oracle, ideal) for name, trials in routed.items()),
         agreements=tuple(_agreement(suite, routed, pair) for pair in combinations(routed, 2)),
         patterns=tuple(PatternRow(pattern=p, tasks=patterns[p], **_by_pattern(p, groups, routed, oracle)) for p in shown),
-        oracle_graph=_share([trial.protocol != PROSE for trial in oracle.values()]),
+        oracle_graph=_share(ideal.values()),
     )
 
 
 def _routed(trials: Trials) -> bool:
     return any(trial.route is not None for trial in trials.values())
+
+
+def _holds_graph(trials: Trials) -> bool:
+    """Whether a protocol sends graphs, whatever it is called here: then its trials have metrics of them."""
+    return any(trial.graph for trial in trials.values())
 
 
 def _graph(trial: Trial) -> bool:
@@ -56,9 +61,11 @@ def _share(values: Iterable[bool]) -> float | None:
     return sum(counted) / len(counted) if counted else None
 
 
-def _router(suite: SuiteInfo, protocol: str, trials: Trials, oracle: Trials) -> RouterSummary:
+def _router(suite: SuiteInfo, protocol: str, trials: Trials, oracle: Trials, ideal: Mapping[Unit, bool]) -> RouterSummary:
+    """`ideal`: whether the Oracle takes a graph."""
     decided = {unit: trial for unit, trial in trials.items() if trial.route is not None}
-    pairs = [(trial, oracle[unit]) for unit, trial in decided.items() if unit in oracle]
+    shared = {unit: trial for unit, trial in decided.items() if unit in oracle}
+    choices = [(_graph(trial), ideal[unit]) for unit, trial in shared.items()]
     costs = [trial.tokens.overhead for trial in decided.values() if trial.route is not None and not trial.route.failed]
     return RouterSummary(
         protocol=protocol,
@@ -68,11 +75,11 @@ def _router(suite: SuiteInfo, protocol: str, trials: Trials, oracle: Trials) -> 
         graph=_share(map(_graph, decided.values())),
         failed=len(decided) - len(costs),
         overhead=sum(costs) / max(1, len(costs)),
-        precision=_share(best.protocol != PROSE for trial, best in pairs if _graph(trial)),
-        recall=_share(_graph(trial) for trial, best in pairs if best.protocol != PROSE),
-        agrees=_share(_graph(trial) == (best.protocol != PROSE) for trial, best in pairs),
-        worse=sum(trial.reward < best.reward for trial, best in pairs),
-        compared=len(pairs),
+        precision=_share(best for own, best in choices if own),
+        recall=_share(own for own, best in choices if best),
+        agrees=_share(own == best for own, best in choices),
+        worse=sum(trial.reward < oracle[unit].reward for unit, trial in shared.items()),
+        compared=len(shared),
     )
 
 

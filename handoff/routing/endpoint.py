@@ -23,18 +23,13 @@ class Endpoint:
     def __init__(self, url: str, model: str, timeout: float = 60.0) -> None:
         """`url` is what stands before `/chat/completions`, such as `http://localhost:8000/v1`; `timeout` in seconds. Raises
         ConfigError, also for an address with a password or a query: it is printed and recorded, and a key belongs in KEY."""
-        parts = urlsplit(url)
-        if parts.username or parts.password or parts.query or parts.fragment:
-            problem = f"an address without user, password and query; a key stands in the environment variable {KEY}"
-            raise ConfigError(problem, field="url", allowed="http://HOST:PORT/PATH")
-        if not url.startswith(("http://", "https://")):
-            raise ConfigError("not the address of an endpoint", field="url", found=url, allowed="http://..., https://...")
+        _check(url)
         try:
             import httpx
         except ImportError as error:
             raise MissingDependencyError("a language model over HTTP needs: pip install httpx") from error
-        key = os.environ.get(KEY)
-        headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._key = _key()
+        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         self.model = model
         self._client = httpx.Client(base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout)
 
@@ -49,4 +44,29 @@ class Endpoint:
             answer.raise_for_status()
             return str(answer.json()["choices"][0]["message"]["content"] or "")
         except (httpx.HTTPError, ValueError, LookupError, TypeError) as error:
-            raise EndpointError(f"{self._client.base_url}: {type(error).__name__}: {error}") from error
+            said = str(error).replace(self._key, "...") if self._key else str(error)
+            raise EndpointError(f"{self._client.base_url}: {type(error).__name__}: {said}") from error
+
+
+def _check(url: str) -> None:
+    """Raises ConfigError, which repeats no part of an address that may hold a secret."""
+    allowed = "http://HOST:PORT/PATH"
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # brackets or a port that are none
+        raise ConfigError("not the address of an endpoint", field="url", allowed=allowed) from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        problem = f"an address without user, password and query; a key stands in the environment variable {KEY}"
+        raise ConfigError(problem, field="url", allowed=allowed)
+    if not whole:
+        raise ConfigError("not the address of an endpoint", field="url", found=url, allowed=allowed)
+
+
+def _key() -> str:
+    """From the environment, without the line's end that a file of keys leaves there. Raises ConfigError for what no header can
+    hold, and does not repeat it."""
+    key = os.environ.get(KEY, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError("holds characters that no key has", field=KEY)
+    return key

@@ -21,17 +21,18 @@ from handoff.graph import Graph
 from handoff.routing import Decision
 from handoff.routing.rules import RuleRouter
 from training import router
+from training.near_texts import NearTexts, together
 from training.recombination import deciding_words, recombine
-from training.router import RouterConfig, _Loss, goal_of, new_tasks
+from training.router import RouterConfig, _Loss, check_free, goal_of, new_tasks
 from training.router_data import (
     check_disjoint,
-    fingerprint,
-    read_decisions,
+    mean_tokens,
     read_outcomes,
     split_tasks,
     to_examples,
 )
 from training.router_model import Architecture, make_model, without_signals
+from training.teacher import ABSTAINS, Lesson, Teacher, fingerprint, read_decisions
 
 
 def task(text: str, domain: str = "shop", group: str = "") -> RoutingTask:
@@ -42,8 +43,8 @@ TASKS = [
     task(f"{start} parcel {number} {end}", "shop" if number % 8 else "bank", f"{number}")
     for number in range(80)
     for start, end in (
-        ("How many items has", "in it, and when was it sent ?"),
-        ("Write a letter about", "if it is late, or it is lost ."),
+        ("How many items has", f"in it, and when was it sent to place{number} by van{number} ?"),
+        ("Write a letter about", f"if it is late, or it is lost in place{number} or van{number} ."),
     )
 ]
 
@@ -72,6 +73,32 @@ def test_what_a_benchmark_holds_out_is_only_in_the_test_split() -> None:
     assert sum(map(len, splits.values())) == 40
 
 
+LETTERS = st.lists(st.text("abcdefgh ", max_size=24), max_size=12)
+
+
+@given(LETTERS, st.text("abcdefgh ", max_size=24), st.sampled_from([0.3, 0.5, 0.8, 1.0]))
+def test_near_texts_are_those_that_comparing_all_pairs_finds(texts: list[str], text: str, least: float) -> None:
+    def near(other: str) -> bool:
+        first, second = set(text.split()), set(other.split())
+        return bool(first | second) and len(first & second) >= least * len(first | second)
+
+    assert list(NearTexts(texts, least).of(text)) == [place for place, other in enumerate(texts) if near(other)]
+
+
+def test_what_is_near_and_what_is_of_a_group_stays_together() -> None:
+    texts = ["a b c d e", "a b c d e f", "b c d e f", "x y", "z"]
+    assert sorted(map(sorted, together(texts, "pqrst"))) == [[0, 1, 2], [3], [4]]
+    assert sorted(map(sorted, together(texts, "pqrsr"))) == [[0, 1, 2, 4], [3]]
+
+
+def test_what_is_near_a_held_out_task_is_not_learnt_from() -> None:
+    words = [" ".join(f"{stem}{number}" for stem in "abcdefghi") for number in range(40)]
+    tasks = [task(text, "shop", str(number)) for number, text in enumerate(words)]
+    near = [replace(task(f"{text} too", "shop", f"own {number}"), held_out=True) for number, text in enumerate(words[:10])]
+    splits = split_tasks([*tasks, *near], [], 0)
+    assert {*words[:10], *(one.delegation.task for one in near)} <= {one.delegation.task for one in splits["test"]}
+
+
 def test_another_seed_splits_otherwise() -> None:
     assert split_tasks(TASKS, ["bank"], 0) != split_tasks(TASKS, ["bank"], 1)
 
@@ -84,7 +111,10 @@ def test_a_text_in_two_splits_is_refused() -> None:
 def write_trials(folder: Path, rows: list[tuple[str, str, float, int, str | None]]) -> Path:
     folder.mkdir()
     trials = [
-        {"protocol": p, "seed": 0, "task": t, "reward": reward, "tokens": {"read": tokens}, "failure": failure}
+        {
+            **{"benchmark": "b", "task_id": t, "protocol": p, "seed": 0, "task": t, "reward": reward, "failure": failure},
+            "tokens": {"read": tokens, "wire": tokens},
+        }
         for t, p, reward, tokens, failure in rows
     ]
     (folder / "trials.jsonl").write_bytes(b"\n".join(map(orjson.dumps, trials)))
@@ -111,6 +141,22 @@ def test_outcomes_ties_and_abstention(tmp_path: Path, ties: Any, cheaper: float)
         read_outcomes([run], "delta", "nl", ties)
 
 
+def test_outcomes_are_paired_within_a_run_and_averaged_over_runs(tmp_path: Path) -> None:
+    def run(name: str, *rewards: tuple[str, float]) -> Path:
+        return write_trials(tmp_path / name, [("a b", protocol, reward, 9, None) for protocol, reward in rewards])
+
+    graph, prose = (run(name, ("compact", value), ("nl", 1 - value)) for name, value in (("graph", 1.0), ("prose", 0.0)))
+    for runs in ([graph, prose], [prose, graph]):
+        assert read_outcomes(runs, "compact", "nl", "tokens")[0] == {"a b": 0.5}
+    with pytest.raises(InputError, match=r"found {'abstained: one format only': 2}"):
+        read_outcomes([run("one", ("compact", 1.0)), run("other", ("nl", 0.0))], "compact", "nl", "tokens")
+
+
+def test_what_was_never_written_has_no_cost(tmp_path: Path) -> None:
+    broken = ("b", "compact", 0.0, 0, "protocol_error")
+    assert mean_tokens(write_trials(tmp_path / "run", [("a", "compact", 1.0, 100, None), broken]), "compact") == 100
+
+
 def test_the_costs_of_a_format_are_its_trials_mean_tokens(tmp_path: Path) -> None:
     run = write_trials(tmp_path / "run", [("a", "nl", 1.0, 10, None), ("b", "nl", 0.0, 20, None), ("a", "compact", 1.0, 6, None)])
     goal = goal_of(config(tmp_path / "x", costs=run, least_compression=0.1))
@@ -125,18 +171,19 @@ def test_targets_of_a_teacher_of_outcomes_and_of_both(tmp_path: Path) -> None:
     file = tmp_path / "decisions.jsonl"
     rows = [{"task": "A", "format": "graph"}, {"task": "B", "format": "nl"}, {"task": "C", "format": None}]
     file.write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    teacher = read_decisions(file)
+    teacher = Teacher(read_decisions(file))
     tasks = [task(name) for name in "ABCD"]
 
-    def targets(teacher: Any, outcomes: dict[str, float], weight: float = 0.25) -> dict[str, float]:
+    def targets(teacher: Teacher, outcomes: dict[str, float], weight: float = 0.25) -> dict[str, float]:
         return {found.delegation.task: found.target for found in to_examples(tasks, teacher, outcomes, weight)}
 
     assert targets(teacher, {}) == {"A": 1, "B": 0}  # C: the teacher abstained; D: it was not asked
-    assert targets(None, {"a": 0.5, "d": 1.0}) == {"A": 0.5, "D": 1}
+    assert targets(Teacher(), {"a": 0.5, "d": 1.0}) == {"A": 0.5, "D": 1}
     assert targets(teacher, {"a": 0.0, "c": 1.0}) == {"A": 0.75, "B": 0, "C": 1}
-    file.write_bytes(b'{"task": "A", "format": "maybe"}')
-    with pytest.raises(InputError, match="not a decision"):
-        read_decisions(file)
+    for wrong in ("maybe", ["graph"], 1):
+        file.write_bytes(orjson.dumps({"task": "A", "format": wrong}))
+        with pytest.raises(InputError, match="not a decision"):
+            read_decisions(file)
 
 
 def test_recombined_tasks_hold_sentences_and_excerpts_of_the_tasks_given() -> None:
@@ -219,19 +266,38 @@ class Paid(RuleRouter):
 
 
 def test_where_the_teacher_could_not_be_asked_it_abstains() -> None:
-    found = to_examples(TASKS[:10], Paid(0, failing=True), {}, 0.5)
+    found = to_examples(TASKS[:10], Teacher(router=Paid(0, failing=True)), {}, 0.5)
     assert [(one.delegation.task, one.target) for one in found] == [(one.delegation.task, 1.0) for one in TASKS[1:10:2]]
 
 
 @pytest.mark.parametrize("teacher", [Paid(200, failing=False), Paid(0, failing=True)])
 def test_new_tasks_are_decided_by_a_teacher_that_costs_nothing(tmp_path: Path, teacher: Paid) -> None:
-    splits = split_tasks(TASKS, ["bank"], 0)
     with pytest.raises(ConfigError, match=r"^field recombined: .*costs no tokens"):
-        next(new_tasks(splits, teacher, config(tmp_path, recombined=5)))
-    assert teacher.asked == 1
+        check_free(Teacher(router=teacher), TASKS[0].delegation)
+    check_free(Teacher(router=RuleRouter()), TASKS[0].delegation)
 
 
-def test_no_new_task_has_the_text_of_another_split(tmp_path: Path) -> None:
+def test_a_teacher_is_asked_once_about_a_task_whatever_stops_the_run(tmp_path: Path) -> None:
+    journal, asked = tmp_path / "decisions.jsonl", Paid(7, failing=True)
+    first = Teacher({}, asked, journal)
+    told = [first(one.delegation) for one in TASKS[:6]]
+    assert (first.spent(), asked.asked) == ({"tasks": 6, "abstained": 3, "tokens": 42}, 6)
+    journal.write_bytes(journal.read_bytes() + b'{"task": "cut off')
+    again = Teacher({}, asked, journal)
+    assert [again(one.delegation) for one in TASKS[:6]] == told
+    again(TASKS[6].delegation)
+    assert asked.asked == 7
+    assert Teacher({}, None, journal).spent()["tasks"] == 7
+    assert Teacher()(TASKS[0].delegation) == ABSTAINS
+
+
+def test_several_decisions_on_a_task_have_their_mean(tmp_path: Path) -> None:
+    rows = [{"task": "A b", "format": name, "tokens": 3, "signals": ["x"]} for name in ("graph", "nl", "graph", None)]
+    (tmp_path / "d.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    assert read_decisions(tmp_path / "d.jsonl") == {"a b": Lesson(pytest.approx(2 / 3), ("x",), 12)}
+
+
+def test_no_new_task_has_nearly_the_text_of_another_split(tmp_path: Path) -> None:
     words = [f"{first} {second}." for first in ("Hello", "Stop") for second in ("you", "me", "him", "her")]
     splits = {"train": [task(text) for text in words], "test": [task("stop you"), task("Hello me!")]}
     made = [fingerprint(one.delegation.task) for one in new_tasks(splits, RuleRouter(), config(tmp_path, recombined=400))]
@@ -253,7 +319,7 @@ def test_what_route_writes_is_read_as_decisions(tmp_path: Path) -> None:
         {"task": "Hello!", "format": "graph", "failed": False},
     ]
     (tmp_path / "d.jsonl").write_bytes(b"\n".join(map(orjson.dumps, rows)))
-    assert read_decisions(tmp_path / "d.jsonl") == {"cancel it": None, "hello": 1.0}
+    assert read_decisions(tmp_path / "d.jsonl") == {"cancel it": ABSTAINS, "hello": Lesson(1.0)}
 
 
 @pytest.mark.parametrize(("hidden", "heads"), [(97, 1), (32, 32), (96, 5)])
