@@ -222,6 +222,56 @@ def test_a_base_decides_the_licence() -> None:
         licence(None, Base("acme/unknown", "a" * 40))
 
 
+def test_weights_from_a_package_name_their_base(tmp_path: Path) -> None:
+    run = router_run(tmp_path / "run", router.KIND)
+    finished(run, "train router", {"architecture": {"backbone": "minilm"}})
+    data, text = card_of(exported(router.KIND, run, tmp_path / "out"))
+    assert (data["base_model"], data["license"]) == ("sentence-transformers/all-MiniLM-L6-v2", "apache-2.0")
+    assert "base_model_revision" not in data
+    assert "as a package holds it" in text
+
+
+@pytest.mark.parametrize("file", ["onnx/model.onnx", "onnx/model_int8.onnx"])
+def test_onnx_that_gives_no_numbers_is_refused(file: str, tmp_path: Path) -> None:
+    import onnx
+    from onnx import numpy_helper
+
+    run = router_run(tmp_path / "run", router.KIND)
+    model = onnx.load(run / file)
+    for tensor in model.graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if values.dtype == "float32":
+            tensor.CopyFrom(numpy_helper.from_array(values * float("nan"), tensor.name))
+    onnx.save(model, run / file)
+    with pytest.raises(InputError, match=r"its logits are nan away"):
+        exported(router.KIND, run, tmp_path / "out")
+
+
+@pytest.mark.parametrize("where", ["metrics", "config"])
+@pytest.mark.parametrize("key", ["hf_" + "A" * 30, "github_pat_" + "A" * 30])
+def test_a_key_in_what_the_export_itself_writes_is_refused(where: str, key: str, tmp_path: Path) -> None:
+    run = t5_run(tmp_path / "run")
+    if where == "metrics":
+        (run / "metrics.json").write_bytes(orjson.dumps({**METRICS, "note": key}))
+    else:
+        finished(run, "train t5", {"note": key})
+    with pytest.raises(InputError, match="looks like a key") as refused:
+        exported(t5.KIND, run, tmp_path / "out")
+    assert key not in str(refused.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_has_the_mode_of_a_folder_and_may_go_where_we_are(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    exported(t5.KIND, trained, Path())
+    assert (here / "handoff.json").is_file()
+    assert here.stat().st_mode == (trained / "model").stat().st_mode
+
+
 # --- the card
 
 
@@ -272,6 +322,15 @@ def test_an_evaluation_of_another_model_is_refused(trained: Path, tmp_path: Path
     (again / "metrics.json").write_bytes(orjson.dumps({**METRICS, "hints_a_plan": 1.25}))
     with pytest.raises(InputError, match=r"judged another model of that name.*hints_a_plan"):
         exported(t5.KIND, again, tmp_path / "out", eval=run)
+
+
+def test_a_run_is_named_by_the_option_run_alone(tmp_path: Path) -> None:
+    run = router_run(tmp_path / "distilled", router.KIND)
+    judged = evaluation(tmp_path / "eval")
+    options = {"router": "distilled", "router_options": {"run": "checkpoints/another"}}
+    (judged / "manifest.json").write_bytes(orjson.dumps({"config": {"protocols": [{"name": "compact", "options": options}]}}))
+    with pytest.raises(InputError, match="no protocol of this evaluation was made with this run"):
+        exported(router.KIND, run, tmp_path / "out", eval=judged)
 
 
 def test_an_evaluation_of_an_older_router_of_that_name_is_refused(tmp_path: Path) -> None:

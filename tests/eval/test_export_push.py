@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -12,10 +13,10 @@ from typing import Any
 
 import orjson
 import pytest
-from export_factory import TOOLS, causal_model, lora_run, plan, t5_run, trained_t5_run
+from export_factory import TOOLS, causal_model, lora_run, plan, router_run, t5_run, trained_t5_run
 from hub_server import HubServer, regular
 
-from eval.export import grpo, t5
+from eval.export import grpo, router, t5
 from eval.export.base import ExportConfig
 from eval.export.hub import PushError, Repository
 from eval.export.package import list_files
@@ -47,6 +48,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr("transformers.utils.hub._hf_api", None)  # it would keep the address of the test before
         yield server
 
 
@@ -105,6 +107,18 @@ def test_what_was_pushed_loads_with_transformers_alone_and_with_the_library(
     text = here.encode(delegation, seed=0)
     assert there.encode(delegation, seed=0) == text
     assert there.decode(text, TOOLS).graph.same_as(delegation.plan)
+
+
+def test_a_router_loads_by_the_lines_of_its_card(hub: HubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"run": router_run(tmp_path / "run", router.KIND), "out": tmp_path / "out", "push": REPO}
+    assert router.run(ExportConfig.model_validate(values)) == 0
+    capsys.readouterr()
+    blocks = re.findall(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block.replace("REVISION", revision_of(hub)), {})
+    alone, whole = capsys.readouterr().out.splitlines()
+    assert alone.startswith("tensor(") and whole.startswith("Decision(")
 
 
 def test_only_safe_files_of_a_pinned_revision_are_downloaded(hub: HubServer, trained: Path, tmp_path: Path) -> None:

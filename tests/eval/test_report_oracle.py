@@ -41,6 +41,7 @@ def by_unit(*trials: Trial) -> dict[Unit, Trial]:
     return {(trial.task_id, trial.seed): trial for trial in trials}
 
 
+METRICS: dict[str, dict[str, Any]] = {"nl": {}, "compact": {"graph": {"validity": 1.0}}}
 PATTERN = {"a": "aggregate", "b": "aggregate", "c": "simple", "d": "simple"}
 REWARDS = {"nl": (0, 1, 1, 0), "compact": (1, 1, 0, 0)}
 TOKENS = {"nl": (50, 50, 50, 50), "compact": (40, 60, 40, 40)}
@@ -52,7 +53,10 @@ def groups() -> dict[str, dict[Unit, Trial]]:
     made = {}
     for name in FORMATS:
         made[name] = by_unit(
-            *(trial(name, t, REWARDS[name][n], TOKENS[name][n], pattern=PATTERN[t]) for n, t in enumerate("abcd"))
+            *(
+                trial(name, t, REWARDS[name][n], TOKENS[name][n], pattern=PATTERN[t], **METRICS[name])
+                for n, t in enumerate("abcd")
+            )
         )
     for name, formats in CHOSEN.items():
         trials = []
@@ -81,6 +85,11 @@ def test_tokens_are_those_of_the_whole_delegation() -> None:
     assert best["a", 0].protocol == "nl"
 
 
+def test_a_handoff_that_was_never_written_is_not_the_shortest() -> None:
+    broken = by_unit(trial("compact", "a", 0, 0, failure="protocol_error"))
+    assert best_of({"compact": broken, "nl": by_unit(trial("nl", "a", 0, 50))})["a", 0].protocol == "nl"
+
+
 def test_each_seed_has_its_own_best_and_only_shared_units_count() -> None:
     prose = by_unit(trial("nl", "a", 1, 50), trial("nl", "a", 0, 50, seed=1), trial("nl", "b", 1, 50))
     graph = by_unit(trial("compact", "a", 0, 40), trial("compact", "a", 1, 40, seed=1), trial("compact", "c", 1, 40))
@@ -89,7 +98,7 @@ def test_each_seed_has_its_own_best_and_only_shared_units_count() -> None:
     assert best_of({}) == {}
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 99)] * 2), min_size=1, max_size=8))
+@given(st.lists(st.tuples(*[st.sampled_from([0.0, 0.5, 1.0]), st.integers(1, 99)] * 2), min_size=1, max_size=8))
 def test_no_router_earns_more_than_the_oracle(outcomes: list[tuple[float, int, float, int]]) -> None:
     prose = by_unit(*(trial("nl", str(n), o[0], o[1]) for n, o in enumerate(outcomes)))
     graph = by_unit(*(trial("compact", str(n), o[2], o[3]) for n, o in enumerate(outcomes)))
@@ -125,6 +134,20 @@ def test_a_routers_rates_against_the_oracle() -> None:
     assert summary.oracle_graph == 2 / 4
     (agreement,) = summary.agreements
     assert (agreement.share, agreement.trials) == (1 / 4, 4)  # alike on d alone
+
+
+def test_a_format_is_a_graph_by_its_trials_whatever_it_is_called() -> None:
+    def named(name: str) -> str:
+        return {"nl": "my-prose", "compact": "nl"}.get(name, name)
+
+    renamed = {
+        named(name): {unit: one.model_copy(update={"protocol": named(name)}) for unit, one in trials.items()}
+        for name, trials in groups().items()
+    }
+    info = INFO.model_copy(update={"oracle": ("my-prose", "nl"), "protocols": tuple(renamed)})
+    plain, other = (routing(i, made, oracles(i, made)[ORACLE]) for i, made in ((INFO, groups()), (info, renamed)))
+    assert plain is not None and other is not None
+    assert (other.routers, other.oracle_graph) == (plain.routers, plain.oracle_graph)
 
 
 def test_rates_by_pattern() -> None:

@@ -26,7 +26,8 @@ def made(protocol: str, task: int, reward: float, size: int, **update: object) -
     sample = next(t for t in trials(suite(**SHARED), tasks=1) if t.protocol == protocol)
     tokens = sample.tokens.model_copy(update={"wire": size, "read": size, "instructions": 0, "overhead": 0})
     failure = None if reward == 1 else "wrong_state"
-    values = {"task_id": str(task), "reward": reward, "failure": failure, "tokens": tokens, "graph": {}, "pattern": "simple"}
+    graph = {"validity": 1.0} if protocol == "ngh" else {}
+    values = {"task_id": str(task), "reward": reward, "failure": failure, "tokens": tokens, "graph": graph, "pattern": "simple"}
     return sample.model_copy(update=values | update)
 
 

@@ -76,7 +76,7 @@ def test_torch_onnx_and_reloaded_agree(trained: tuple[Path, Any, Any], router: D
     expected = torch_logits(model, tokenizer, texts, 48)
     reloaded = torch_logits(again, AutoTokenizer.from_pretrained(folder / "model"), texts, 48)
     for one, two, text in zip(expected, reloaded, texts, strict=True):
-        assert router.logits(text)[:2] == pytest.approx(one, abs=1e-4)
+        assert router.classifier.logits(text)[:2] == pytest.approx(one, abs=1e-4)
         assert two == pytest.approx(one, abs=1e-4)
     assert len({round(row[0], 5) for row in expected}) > 10  # different texts, different logits
 
@@ -113,7 +113,28 @@ def test_a_long_task_is_cut_and_the_reason_says_so(router: DistilledRouter) -> N
 
 
 def test_half_a_surrogate_pair_is_read_as_a_question_mark(router: DistilledRouter) -> None:
-    assert router.logits("Cancel \ud800 it") == router.logits("Cancel ? it")
+    assert router.classifier.logits("Cancel \ud800 it") == router.classifier.logits("Cancel ? it")
+
+
+def test_an_answer_that_is_no_number_means_prose(router: DistilledRouter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router.classifier, "logits", lambda text: (0.0, float("nan"), False))
+    decision = router.route(delegation("Cancel"))
+    assert (decision.format, decision.score, decision.failed) == ("nl", 0.0, True)
+    assert "no number" in decision.reason
+
+
+def test_a_run_that_is_not_finished_is_not_loaded(trained: tuple[Path, Any, Any], tmp_path: Path) -> None:
+    run = shutil.copytree(trained[0], tmp_path / "run")
+    (run / "manifest.json").write_text('{"stage": "train router"}')
+    with pytest.raises(ConfigError, match=r"not finished: give its command, `handoff train router`, again"):
+        load_router(run)
+    (run / "COMPLETE").touch()
+    assert load_router(run).settings == load_router(trained[0]).settings
+
+
+def test_actions_are_read_as_the_rules_read_them() -> None:
+    tools = Toolset(map(Tool, ["spotify__play_song", "gmail/send_mail", "shop::cancel_order", "math.sum", "__"]))
+    assert describe(delegation("Hello", tools)) == "play, send, cancel, sum: Hello"
 
 
 def test_it_is_made_by_name(trained: tuple[Path, Any, Any], router: DistilledRouter) -> None:

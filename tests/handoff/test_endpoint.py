@@ -90,6 +90,42 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(url: str) -> None:
     assert "s3cret" not in str(refused.value)
 
 
+def test_a_key_with_the_end_of_its_line_is_sent_without_it(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\r\n")
+    assert make_router("llm", url=host.url, model="m").route(DELEGATION).format == "graph"
+    assert host.asked[0][1] == "Bearer sk-secret"
+
+
+@pytest.mark.parametrize("key", ["sk-sec\nret", "sk-s\u2026cret", "sk-sec\x07ret"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY") as refused:
+        Endpoint("http://localhost/v1", "m")
+    assert "sk-" not in str(refused.value)
+
+
+def test_a_host_that_repeats_the_key_does_not_get_it_into_the_record(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("httpx.Response.raise_for_status", lambda self: (_ for _ in ()).throw(ValueError("Bearer sk-secret")))
+    decision = make_router("llm", url=host.url, model="m").route(DELEGATION)
+    assert decision.failed
+    assert "sk-secret" not in decision.reason and "Bearer ..." in decision.reason
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:80O0/v1", "http://u:s3cret@[x/v1", "localhost:8000", "http:///v1", "ftp://x/v1"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="not the address of an endpoint") as refused:
+        Endpoint(url, "m")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_an_option_that_a_router_does_not_know_is_not_repeated() -> None:
+    with pytest.raises(ConfigError, match=r"unexpected keyword argument 'api_key'") as refused:
+        make_router("llm", url="http://x", model="m", api_key="sk-secret")
+    assert "sk-secret" not in str(refused.value)
+
+
 def test_nobody_there_and_no_address() -> None:
     with pytest.raises(EndpointError, match="ConnectError"):
         Endpoint("http://127.0.0.1:9/v1", "m")("a", "b")
