@@ -15,7 +15,7 @@ from training.calibration import (
     log_loss,
     reliability,
 )
-from training.router_artefact import Goal
+from training.router_artefact import Goal, interval
 
 PAIRS = st.lists(st.tuples(st.floats(-8, 8), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=40)
 SCORED = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=40)
@@ -72,3 +72,11 @@ def test_compression_is_the_share_of_graphs_times_what_each_saves() -> None:
     assert not goal.is_met_by(chosen)
     assert goal._replace(least_compression=0.2).is_met_by(chosen)
     assert not goal._replace(least_compression=0.2, most_regressions=0.1).is_met_by(chosen)
+
+
+@pytest.mark.parametrize(("right", "number"), [(0, 5), (3, 5), (271, 271), (636, 649)])
+def test_the_interval_is_wilsons(right: int, number: int) -> None:
+    from scipy.stats import binomtest
+
+    expected = binomtest(right, number).proportion_ci(0.95, method="wilson")
+    assert interval([1.0] * right + [0.0] * (number - right)) == pytest.approx((expected.low, expected.high), abs=1e-6)
