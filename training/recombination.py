@@ -18,10 +18,10 @@ from handoff.delegation import Delegation
 from handoff.routing import Router
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_MOST_GUESTS = 4
-_KEPT, _OWN, _EXCERPTS, _THINNED, _LOST = 0.6, 0.8, 0.4, 0.5, 0.15
+_MOST_GUESTS, _MOST_PLANTED = 4, 3
+_KEPT, _OWN, _EXCERPTS, _THINNED, _LOST, _PLANTED = 0.6, 0.8, 0.4, 0.5, 0.15, 0.5
 """Chances: that a sentence of a task is kept, that anything of it is, that a sentence is cut down to some words of it, that words
-of a new task get lost, and that then a word does."""
+of a new task get lost, that then a word does, and that deciding words are put anywhere between the others."""
 
 
 def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: int) -> Iterator[RoutingTask]:
@@ -29,7 +29,8 @@ def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: i
 
     What decides is rare: of most sentences alone the teacher says the same, and of the others most show the same few phrases. So
     sentences are drawn by the words that decide them, and tasks by their domain: each phrase, and each domain, in proportion to
-    the square root of its number.
+    the square root of its number. Half of the tasks get up to three such phrases without their sentences, too: these decide
+    wherever they stand.
     """
     draw = random.Random(seed)
     sentences = [[s for s in _SENTENCE.split(task.delegation.task) if s.strip()] for task in tasks]
@@ -45,7 +46,13 @@ def recombine(tasks: Sequence[RoutingTask], teacher: Router, count: int, seed: i
         words = " ".join(_excerpt(s, draw) if draw.random() < _EXCERPTS else s for s in kept).split()
         if draw.random() < _THINNED:
             words = [word for word in words if draw.random() >= _LOST] or words
-        yield replace(tasks[place], delegation=replace(tasks[place].delegation, id=f"recombined/{number}", task=" ".join(words)))
+        if draw.random() < _PLANTED:
+            for phrase in draw.choices(phrases, cum_weights=by_phrase, k=draw.randint(1, _MOST_PLANTED)):
+                words.insert(draw.randint(0, len(words)), phrase)
+        yield replace(
+            tasks[place],
+            delegation=replace(tasks[place].delegation, id=f"recombined/{number}", task=" ".join(filter(None, words))),
+        )
 
 
 def deciding_words(sentence: str, delegation: Delegation, teacher: Router) -> str:

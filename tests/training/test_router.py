@@ -191,7 +191,7 @@ def test_recombined_tasks_hold_sentences_and_excerpts_of_the_tasks_given() -> No
         return list(recombine(TASKS, RuleRouter(), 50, seed))
 
     assert made(0) == made(0) != made(1)
-    known = {word for one in TASKS for word in one.delegation.task.split()}
+    known = {word for one in TASKS for word in f"{one.delegation.task} {one.delegation.task.lower()}".split()}
     assert all(one.delegation.task and set(one.delegation.task.split()) <= known for one in made(0))
     assert len({one.delegation.task for one in made(0)}) > 10
 
