@@ -21,6 +21,7 @@ from data.environments import load_environment
 from handoff.delegation import Delegation, Tool, Toolset
 from handoff.errors import InputError, MissingDependencyError
 from handoff.files import read_jsonl
+from handoff.registry import known
 
 SENTENCES_A_TEMPLATE = 5
 """Of each text2sql question: its sentences are paraphrases of one another."""
@@ -170,13 +171,17 @@ SOURCES: dict[str, Callable[[Path], Iterator[Found]]] = {
 """Name -> what yields its tasks, given the folder of public data."""
 
 
+DOMAINS = ("retail", "airline", "telecom", "bfcl", "text2sql", "security-monitoring", "who-and-when")
+"""Those of the sources."""
+
+
 def routing_tasks(sources: Iterable[str], public: Path) -> tuple[list[RoutingTask], Counter[str]]:
-    """Each text once, and how many were left out, by reason. Raises InputError for an unknown source or a damaged file."""
+    """Each text once, and how many were left out, by reason. Raises ConfigError for an unknown source, InputError for a damaged
+    file."""
     kept: dict[str, RoutingTask] = {}
     left_out: Counter[str] = Counter()
     for source in sources:
-        if source not in SOURCES:
-            raise InputError("unknown source of delegations", found=source, allowed=SOURCES)
+        known("source of delegations", SOURCES, source, "sources")
         try:
             for found in SOURCES[source](public):
                 task = " ".join(found.task.split())

@@ -16,7 +16,8 @@ from handoff.console import say, table, track, warn
 from handoff.delegation import Delegation, Toolset
 from handoff.errors import InputError, MissingDependencyError
 from handoff.files import read_json, write_jsonl
-from handoff.protocols import load_protocol
+from handoff.protocols import PROTOCOLS, Protocol
+from handoff.registry import make
 from handoff.routing import Decision, make_router
 from handoff.routing.llm import SYSTEM, prompt
 from handoff.routing.overhead import THRESHOLD, Overhead
@@ -45,6 +46,8 @@ class RouteConfig(Config):
     """Say whether the router, and a language model in its place, would be worth their tokens."""
     graph: str = "ngh"
     """The protocol that a graph would be sent by; for `explain`."""
+    graph_options: dict[str, Any] = Field(default_factory=dict)
+    """What that protocol takes; for `explain`."""
     prose: str = "nl"
     execution: float = Field(0, ge=0)
     """Tokens that an execution costs which fails for want of the better format; for `explain`."""
@@ -58,7 +61,7 @@ class RouteConfig(Config):
     @model_validator(mode="after")
     def _one_source(self) -> RouteConfig:
         if (self.task is None) == (self.input is None):
-            raise ValueError("give a task's words, or `input`, a file of plans")
+            raise ValueError("give either `task`, a task's words, or `input`, a file of plans")
         if self.input is None and (self.id is not None or self.limit is not None):
             raise ValueError("`id` and `limit` choose among the records of `input`")
         return self
@@ -79,6 +82,7 @@ class Routed(NamedTuple):
 def run(config: RouteConfig) -> int:
     """Print the decisions. Raises InputError, ConfigError, and whatever HandoffError the router raises."""
     router = make_router(config.router, **config.options)
+    formats = _protocols(config) if config.explain else None
     found = list(_delegations(config))
     decisions = router.route_many([delegation for delegation, _ in found])
     routed = [
@@ -89,12 +93,18 @@ def run(config: RouteConfig) -> int:
         _show(routed[0].decision)
     else:
         _summary(routed, config)
-    if config.explain:
-        _explain(routed, config)
     if config.out is not None:
         write_jsonl(config.out, map(_record, routed))
         say(f"decisions: {config.out}")
+    if formats is not None:
+        _explain(routed, *formats, config)
     return 0
+
+
+def _protocols(config: RouteConfig) -> tuple[Protocol, Protocol]:
+    """Those of graphs and of prose; made before anything is paid for. Raises ConfigError."""
+    graph = make("protocol", PROTOCOLS, config.graph, config.graph_options, ("graph", "graph_options"))
+    return graph, make("protocol", PROTOCOLS, config.prose, {}, ("prose", "prose"))
 
 
 def _delegations(config: RouteConfig) -> Iterator[tuple[Delegation, str]]:
@@ -164,6 +174,8 @@ def _summary(routed: list[Routed], config: RouteConfig) -> None:
     failed = sum(item.decision.failed for item in routed)
     if failed:
         warn(f"{failed} of {len(routed)} decisions failed: the router could not be asked, so its default stands, at no token")
+    if unreadable := sum(item.decision.unreadable for item in routed):
+        warn(f"{unreadable} of {len(routed)} answers decide nothing, so the default stands, at their tokens")
 
 
 def _spent(routed: list[Routed]) -> list[float]:
@@ -171,7 +183,7 @@ def _spent(routed: list[Routed]) -> list[float]:
     return [float(item.decision.tokens) for item in routed if not item.decision.failed]
 
 
-def _explain(routed: list[Routed], config: RouteConfig) -> None:
+def _explain(routed: list[Routed], graphs: Protocol, prose_: Protocol, config: RouteConfig) -> None:
     """The overhead rule with its figures: for the router at hand, and for a language model that would decide alike."""
     model = [count_tokens(SYSTEM) + count_tokens(prompt(item.delegation.task)) + count_tokens(LLM_ANSWER) for item in routed]
     if not routed[0].plan:
@@ -180,19 +192,20 @@ def _explain(routed: list[Routed], config: RouteConfig) -> None:
             f"against: it is worth them where its decisions save more than {model[0] / config.threshold:.0f} tokens a delegation."
         )
         return
-    graph = _sizes(routed, config.graph)
-    prose = _sizes(routed, config.prose)
-    share = _mean([float(item.decision.format == "graph") for item in routed])
+    graph, prose = _sizes(routed, graphs), _sizes(routed, prose_)
+    sent = [number for number, item in enumerate(routed) if item.decision.format == "graph"]
+    weighed = sent or range(len(routed))
     costs = {"a language model that decides alike": _mean([float(tokens) for tokens in model])}
     if _spent(routed):
         costs = {config.router: _mean(_spent(routed)), **costs}
-    say(f"\nTokens read, {config.graph} against {config.prose}: {graph:.0f} and {prose:.0f}, instructions included.")
+    sizes = f"{_mean(graph):.0f} and {_mean(prose):.0f}"
+    say(f"\nTokens read, {config.graph} against {config.prose}: {sizes}, instructions included.")
     for name, cost in costs.items():
         rule = Overhead(
             router=cost,
-            graph=graph,
-            prose=prose,
-            graph_share=share,
+            graph=_mean([graph[number] for number in weighed]),
+            prose=_mean([prose[number] for number in weighed]),
+            graph_share=len(sent) / len(routed),
             execution=config.execution,
             success_gain=config.success_gain,
             threshold=config.threshold,
@@ -200,15 +213,14 @@ def _explain(routed: list[Routed], config: RouteConfig) -> None:
         say(f"{name}: {rule.sentence()}")
 
 
-def _sizes(routed: list[Routed], protocol: str) -> float:
-    """Mean tokens that the executor reads, instructions included, of what is sent by a protocol."""
-    made = load_protocol(protocol)
+def _sizes(routed: list[Routed], made: Protocol) -> list[float]:
+    """Tokens that the executor reads of each plan, instructions included, where it is sent by a protocol."""
     sizes = []
-    for item in track(routed, protocol, len(routed)):
+    for item in track(routed, made.name, len(routed)):
         text = made.encode(item.delegation, 0)
         read = made.decode(text, item.delegation.tools).text
         sizes.append(float(count_tokens(read) + count_tokens(made.instructions(item.delegation.tools))))
-    return _mean(sizes)
+    return sizes
 
 
 def _mean(values: list[float]) -> float:
@@ -228,4 +240,5 @@ def _record(item: Routed) -> dict[str, Any]:
         "reason": decision.reason,
         "tokens": decision.tokens,
         "failed": decision.failed,
+        "unreadable": decision.unreadable,
     }

@@ -19,7 +19,7 @@ from handoff.config import Config
 from handoff.console import say, table, warn
 from handoff.errors import InputError
 from handoff.files import write_text
-from handoff.models.locate import CHECKPOINTS, places_of
+from handoff.models.locate import CHECKPOINTS, folder_with
 from handoff.routing.distilled import ROUTER_FILE
 from training.run import BEST, LOG_FILE, MODEL_FOLDER
 
@@ -82,9 +82,9 @@ def run(config: CurvesConfig) -> int:
 
 def find_log(run: Path) -> Path:
     """The log of a run, by its folder or its name. Raises InputError, which names the runs that have one."""
-    for folder in places_of(run):
-        if (folder / LOG_FILE).is_file():
-            return folder / LOG_FILE
+    file = folder_with(LOG_FILE, run) / LOG_FILE
+    if file.is_file():
+        return file
     known = sorted(path.parent.name for path in CHECKPOINTS.glob(f"*/{LOG_FILE}"))
     raise InputError(f"no run with a {LOG_FILE} there", file=run, allowed=known or "none has been trained yet")
 

@@ -21,7 +21,7 @@ from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
 from handoff.config import Config
-from handoff.console import say, set_quiet, table, track
+from handoff.console import say, set_quiet, table, track, warn
 from handoff.errors import ConfigError
 from handoff.files import atomic_write, write_text
 from handoff.protocols import PROTOCOLS, Protocol, load_protocol
@@ -282,4 +282,6 @@ def _summary(trials: list[Trial], config: SuiteConfig) -> None:
         rows,
         title=f"{len(trials)} trials, scripted",
     )
+    for name, failed in Counter(t.protocol for t in trials if t.route is not None and t.route.failed).items():
+        warn(f"{name}: in {failed} trials the router could not be asked, so its default was sent")
     say(f"trials: {config.run / TRIALS_FILE}")

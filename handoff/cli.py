@@ -131,7 +131,7 @@ def load_stage(name: str) -> Any:
 
 def run_stage(arguments: Arguments) -> int:
     """Load the stage's configuration and run it; returns the exit code."""
-    from handoff.config import load_config
+    from handoff.config import load_config, source_of
 
     stage = STAGES[arguments.stage]
     set_quiet(arguments.quiet)
@@ -149,7 +149,7 @@ def run_stage(arguments: Arguments) -> int:
     try:
         return int(module.run(config) or 0)
     except ConfigError as error:  # what shows only at work: it names its field, and here the file
-        raise error.within(file=arguments.config) from error
+        raise error.within(file=source_of(error.field, arguments.config, options)) from error
 
 
 def describe(cls: Any, prefix: str = "") -> list[str]:

@@ -50,7 +50,18 @@ def load_config(cls: type[C], path: str | Path | None = None, overrides: Mapping
     values = _read(path) if path is not None else {}
     for key, value in (overrides or {}).items():
         _set(values, key, value if _takes_text(cls, key) and value not in _NULL else _parse_override(key, value))
-    return checked(cls, values, str(path) if path is not None else "configuration")
+    try:
+        return checked(cls, values, "")
+    except ConfigError as error:
+        raise error.within(file=source_of(error.field, path, overrides or {}) or "configuration") from None
+
+
+def source_of(field: str | None, path: str | Path | None, overrides: Mapping[str, Any]) -> str | None:
+    """Where a key was set: on the command line, or in the file, if there is one."""
+    inner = f"{field}."
+    if field and any(f"{key}.".startswith(inner) or inner.startswith(f"{key}.") for key in overrides):
+        return "command line"
+    return str(path) if path is not None else None
 
 
 def checked(cls: type[M], value: Any, source: str | Path, field: str | None = None) -> M:

@@ -134,3 +134,7 @@ class Delegation:
     """What else the executor must know; structured, and only what is needed."""
     prose: str | None = None
     """The plan as the orchestrator wrote it in words, where it did."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tools, Toolset):
+            raise TypeError("the tools of a delegation are a Toolset: Toolset.from_schemas(...) makes one of OpenAI's schemas")

@@ -12,18 +12,20 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from data.delegations import SOURCES, RoutingTask, routing_tasks
+from data.delegations import DOMAINS, SOURCES, RoutingTask, routing_tasks
 from handoff.console import say, table, warn
 from handoff.delegation import Delegation
 from handoff.errors import ConfigError, InputError
-from handoff.models.locate import count_parameters
+from handoff.models.locate import count_parameters, folder_with
+from handoff.registry import known as known_name
 from handoff.registry import make
 from handoff.routing import ROUTERS, Router
-from handoff.routing.distilled import GRAPH, describe
+from handoff.routing.distilled import GRAPH, ROUTER_FILE, describe, read_settings
 from training.near_texts import NearTexts
 from training.recombination import recombine
 from training.router_artefact import Goal, conclude
 from training.router_data import (
+    TRIALS_FILE,
     Example,
     counted,
     mean_tokens,
@@ -32,7 +34,7 @@ from training.router_data import (
     to_examples,
 )
 from training.router_model import LABELS, Architecture, make_model, without_signals
-from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train, unclaimed_on_error
 from training.teacher import DECISIONS_FILE, Lesson, Teacher, fingerprint, read_decisions
 
 
@@ -110,12 +112,16 @@ def run(config: RouterConfig) -> int:
 
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
+    named = {"costs": config.costs and folder_with(TRIALS_FILE, config.costs)}
+    named["outcomes"] = tuple(folder_with(TRIALS_FILE, run) for run in config.outcomes)
+    config = config.model_copy(update=named)
     inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
     router = router_of(config)
     if open_run(config, "train router", inputs):
         return 0
     goal = goal_of(config)
-    data = prepare(config, router)
+    with unclaimed_on_error(config):
+        data = prepare(config, router)
     texts = [describe(example.delegation) for example in data.splits["train"]]
     signals = sorted({signal for example in data.splits["train"] for signal in example.signals}) if config.signal_weight else []
     tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings, signals)
@@ -138,6 +144,10 @@ def run(config: RouterConfig) -> int:
         about=data.about,
     )
     finish(config, {"parameters": parameters, **metrics})
+    if not read_settings(config.run / MODEL_FOLDER / ROUTER_FILE).achieved["goal"]["met"]:
+        warn("the threshold misses its goal: no threshold reaches both halves on its split (`goal` in router.json)")
+    if not metrics["graph_share"]:
+        warn("the router sends nothing as a graph: what it has learnt does not suffice for one above its threshold")
     table(["held out", ""], [[key, f"{value:.4g}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
     return 0
@@ -162,10 +172,14 @@ def router_of(config: RouterConfig) -> Router | None:
 def prepare(config: RouterConfig, router: Router | None) -> Data:
     """Tasks, targets and splits. Raises InputError where a split that is needed has nothing, ConfigError."""
     tasks, left_out = routing_tasks(config.sources, config.corpus)
+    domains = {*DOMAINS, *(task.domain for task in tasks)}
+    for place, name in enumerate(config.held_out):
+        known_name("domain", domains, name, f"held_out.{place}")
     splits = split_tasks(tasks, config.held_out, config.seed)
     splits["train"] = chosen(splits["train"], config)
     about: dict[str, Any] = {"left_out": dict(left_out)}
-    about["teacher"] = config.decisions.name if config.decisions else config.teacher or "none: outcomes alone"
+    named = config.decisions.name if config.decisions else config.teacher
+    about["teacher"] = " and ".join(filter(None, (named, "outcomes of trials" if config.outcomes else None)))
     outcomes: dict[str, float] = {}
     if config.outcomes:
         outcomes, seen = read_outcomes(config.outcomes, config.graph_protocol, config.prose_protocol, config.ties)
@@ -176,23 +190,45 @@ def prepare(config: RouterConfig, router: Router | None) -> Data:
 
     known = read_decisions(config.decisions) if config.decisions is not None else {}
     teacher = Teacher(known, router, config.run / DECISIONS_FILE if router is not None else None)
-    if config.recombined:
+    if config.recombined and splits["train"]:
         check_free(teacher, splits["train"][0].delegation)
     found = {name: labelled(part, teacher) for name, part in splits.items()}
-    about["teacher_decisions"] = teacher.spent()
-    empty = [name for name, part in found.items() if not part and not name.startswith("domain:")]
-    if empty:
-        problem = "no task with a target in these splits; what a benchmark holds out itself is in the split test alone"
-        raise InputError(problem, found=", ".join(empty))
-    about["splits"] = counted(found)
-    for name in ("calibration", "threshold"):
-        if len(found[name]) < FEW:
-            warn(f"the split {name} has {len(found[name])} tasks: what is chosen on so few means little")
+    about |= {"teacher_decisions": teacher.spent(), "splits": counted(found)}
+    tell(splits, found, teacher, outcomes)
     about["recombined"] = config.recombined
     if config.recombined:
         assert router is not None  # as the configuration says
         found["train"] += labelled(new_tasks(splits, router, config), Teacher(router=router))
     return Data(found, about)
+
+
+def tell(
+    splits: Mapping[str, Sequence[RoutingTask]],
+    found: Mapping[str, Sequence[Example]],
+    teacher: Teacher,
+    outcomes: Mapping[str, float],
+) -> None:
+    """What of the labels could not be used. Raises InputError where a split that is needed has nothing."""
+    texts = {fingerprint(task.delegation.task) for part in splits.values() for task in part}
+    for what, labels in (("decisions", teacher.known if teacher.router is None else {}), ("outcomes", outcomes)):
+        if unused := len(labels) - len(texts & labels.keys()):
+            warn(f"{unused} of {len(labels)} {what} are on no task of the `sources`, and are not used")
+    if outcomes and not outcomes.keys() & {fingerprint(task.delegation.task) for task in splits["train"]}:
+        warn("no outcome is on a training task: what a benchmark holds out itself is never learnt from (eval --part train)")
+    if teacher.failed:
+        warn(f"the teacher could not be asked about {teacher.failed} of {len(teacher.known)} tasks: these are left out")
+    empty = [name for name, part in found.items() if not part and not name.startswith("domain:")]
+    if empty:
+        tasks = sum(map(len, splits.values()))
+        problem = f"no task with a target in these splits, of {tasks} tasks in all"
+        if teacher.failed:
+            problem += f"; the teacher could not be asked about {teacher.failed}"
+        elif tasks:
+            problem += "; what a benchmark holds out itself is in the split test alone"
+        raise InputError(problem, found=", ".join(empty))
+    for name in ("calibration", "threshold"):
+        if len(found[name]) < FEW:
+            warn(f"the split {name} has {len(found[name])} tasks: what is chosen on so few means little")
 
 
 def check_free(teacher: Teacher, delegation: Delegation) -> None:

@@ -105,6 +105,7 @@ def conclude(
         "ece_fp32": expected_calibration_error(to_scores(margins["test"], used.temperature), targets["test"]),
         "ece_int8": expected_calibration_error(to_scores(margins_int8["test"], used.temperature), targets["test"]),
         **judge(used.scores, targets, used.chosen.threshold),
+        "always_prose": 1 - sum(targets["test"]) / len(targets["test"]),
     }
     achieved = {**achievements(used, targets["test"], goal), "metrics": metrics, **about}
     settings = RouterSettings(

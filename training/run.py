@@ -13,7 +13,8 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,7 +25,7 @@ from handoff.config import Config
 from handoff.console import say
 from handoff.errors import HandoffError, InputError
 from handoff.files import write_text
-from training.manifest import claim, complete
+from training.manifest import MANIFEST_FILE, claim, complete
 
 if TYPE_CHECKING:
     from transformers import Trainer
@@ -95,6 +96,18 @@ def open_run(config: FitConfig, stage: str, inputs: Iterable[Path], parents: Ite
     if done:
         say(f"{config.run} is complete; remove it to train again")
     return done
+
+
+@contextmanager
+def unclaimed_on_error(config: FitConfig) -> Iterator[None]:
+    """While a run's inputs are read: what they are refused for leaves the folder free for the corrected command, if nothing was
+    kept there yet."""
+    try:
+        yield
+    except InputError:
+        if is_main_process() and [path.name for path in config.run.iterdir()] == [MANIFEST_FILE]:
+            (config.run / MANIFEST_FILE).unlink()
+        raise
 
 
 def chosen(rows: Sequence[Row], config: FitConfig) -> list[Row]:

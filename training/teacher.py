@@ -1,7 +1,7 @@
 """Whose decisions a router learns: a router that is asked, or decisions on record.
 
-What a router was asked for a run is written down as it answers, so that a run that was stopped asks nothing twice, and learns
-from the same answers.
+Answers that cost tokens are written down as they come, so that a run that was stopped pays for nothing twice, and learns from the
+same answers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lesson(NamedTuple):
     """What a teacher says of a delegation."""
 
     target: float | None
-    """The share in which the graph is right; None where the teacher abstains or could not be asked."""
+    """The share in which the graph is right; None where the teacher abstains, or nothing that decides came back."""
     signals: tuple[str, ...] = ()
     """What it saw, where it says so."""
     tokens: int = 0
@@ -46,8 +46,10 @@ class Teacher:
     """Decisions on record, and a router that is asked where there is none."""
 
     def __init__(self, known: dict[str, Lesson] | None = None, router: Router | None = None, journal: Path | None = None) -> None:
-        """`known` by fingerprint. What `router` answers is added to the file `journal`; what stands there is not asked again."""
+        """`known` by fingerprint. What `router` answers for tokens is added to the file `journal`, and not asked again."""
         self.known, self.router, self.journal = known or {}, router, journal
+        self.failed = 0
+        """Calls that failed."""
         if journal is not None and journal.exists():
             whole = journal.read_bytes().rpartition(b"\n")[0]
             journal.write_bytes(whole + b"\n" if whole else b"")  # without the line that a kill cut off
@@ -58,33 +60,36 @@ class Teacher:
         if key in self.known or self.router is None:
             return self.known.get(key, ABSTAINS)
         decision = self.router.route(delegation)
-        if self.journal is not None:
+        self.failed += decision.failed
+        abstains = decision.failed or decision.unreadable
+        if self.journal is not None and decision.tokens and not decision.failed:
             record = {
                 "task": delegation.task,
-                "format": None if decision.failed else decision.format,
+                "format": None if abstains else decision.format,
                 "reason": decision.reason,
                 "signals": decision.signals,
                 "tokens": decision.tokens,
             }
             with self.journal.open("ab") as stream:
                 stream.write(orjson.dumps(record) + b"\n")
-        target = None if decision.failed else _SHARES[decision.format]
+        target = None if abstains else _SHARES[decision.format]
         self.known[key] = Lesson(target, decision.signals, decision.tokens)
         return self.known[key]
 
     def spent(self) -> dict[str, int]:
-        """How many tasks it was asked about, on how many it abstained, and the tokens of its answers."""
+        """How many tasks it was asked about, on how many it abstained, how many calls failed, and the tokens of its answers."""
         lessons = self.known.values()
         return {
             "tasks": len(lessons),
             "abstained": sum(lesson.target is None for lesson in lessons),
+            "failed": self.failed,
             "tokens": sum(lesson.tokens for lesson in lessons),
         }
 
 
 def read_decisions(path: Path) -> dict[str, Lesson]:
     """Recorded decisions, one JSON object a line: `task` and `format`, which is null where the teacher abstained; as `handoff
-    route --out` writes them, where those that `failed` abstain, too. A task with several lines has their mean.
+    route --out` writes them, where those that `failed` or are `unreadable` abstain, too. A task with several has their mean.
 
     By the fingerprint of the task. Raises InputError.
     """
@@ -105,7 +110,8 @@ def _lesson(record: Any) -> Lesson | None:
         return None
     if not isinstance(signals, list) or not isinstance(tokens, int):
         return None
-    return Lesson(None if record.get("failed") else _SHARES[format], tuple(map(str, signals)), tokens)
+    abstains = record.get("failed") or record.get("unreadable")
+    return Lesson(None if abstains else _SHARES[format], tuple(map(str, signals)), tokens)
 
 
 def _mean(lessons: list[Lesson]) -> Lesson:

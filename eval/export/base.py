@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from handoff.config import Config
+from handoff.errors import ConfigError
 
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
@@ -71,6 +72,14 @@ class ExportConfig(Config):
     license: str | None = Field(None, pattern=r"^[a-z0-9][a-z0-9.-]*$")
     """The Hub's name of the licence; Apache-2.0 if not given, for a model without a base or with a base that is known to be
     under it."""
+
+    @model_validator(mode="after")
+    def _used(self) -> ExportConfig:
+        if self.protocols and self.eval is None:
+            raise ConfigError("are those of an evaluation: name it with `eval`", field="protocols", found=self.protocols)
+        if self.overwrite and self.push is None:
+            raise ConfigError("is for a `push`", field="overwrite", found=self.overwrite)
+        return self
 
     @field_validator("protocols", mode="before")
     @classmethod

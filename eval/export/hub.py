@@ -47,12 +47,11 @@ class Pushed(NamedTuple):
     """The largest absolute difference of two logits."""
 
 
-def push(kind: Kind, folder: Path, expected: torch.Tensor, repo: str, *, private: bool, overwrite: bool) -> Pushed:
+def push(kind: Kind, folder: Path, expected: torch.Tensor, hub: Repository, *, private: bool, overwrite: bool) -> Pushed:
     """Send an export as one commit, load it again from there, compare its logits with `expected`; only then it counts.
 
     Raises PushError.
     """
-    hub = Repository(repo)
     files = list_files(folder)
     parent = hub.open(private, files, overwrite)
     revision = hub.commit(folder, files, parent)

@@ -15,7 +15,7 @@ from eval.export.base import Kind
 from eval.export.safety import safe_files
 from handoff.errors import InputError, OutputError
 from handoff.files import read_json, sha256_file, write_text
-from handoff.models.locate import EXPORT_FILE, places_of
+from handoff.models.locate import EXPORT_FILE, folder_with
 from handoff.models.writer import ADAPTER_FILE
 from training.manifest import COMPLETE_FILE, MANIFEST_FILE
 from training.run import METRICS_FILE, MODEL_FOLDER
@@ -48,7 +48,7 @@ class Run(NamedTuple):
 def read_run(folder: Path, kind: Kind) -> Run:
     """`folder`, or the run of that name below `checkpoints/`. Raises InputError for one that is not finished, not there, or of
     another stage."""
-    folder = next((place for place in places_of(folder) if (place / MODEL_FOLDER).is_dir()), folder)
+    folder = folder_with(MODEL_FOLDER, folder)
     if not (folder / MODEL_FOLDER).is_dir():
         raise InputError(f"no trained model there: run `handoff {kind.stage}` first", file=folder)
     if not (folder / COMPLETE_FILE).exists():
@@ -146,11 +146,16 @@ def git_oid(path: Path) -> str:
     return digest.hexdigest()
 
 
-def put(folder: Path, out: Path) -> None:
-    """Move a whole export to `out`. Raises OutputError where something else is there."""
-    out = out.resolve()
+def check_out(out: Path) -> None:
+    """Raises OutputError where something else is there."""
     if out.exists() and not (out / EXPORT_FILE).is_file() and not (out.is_dir() and not any(out.iterdir())):
         raise OutputError(f"{out}: holds something that is not an export, and is not replaced; choose another --out")
+
+
+def put(folder: Path, out: Path) -> None:
+    """Move a whole export to `out`. Raises OutputError."""
+    check_out(out)
+    out = out.resolve()
     fresh = out.with_name(f".{out.name}.new")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

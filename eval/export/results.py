@@ -11,9 +11,10 @@ import orjson
 from eval.export.package import Run
 from eval.report.findings import measure
 from eval.report.load import load_published, load_run
-from eval.report.model import ModelInfo, ProtocolSummary, SuiteInfo
+from eval.report.model import TRIALS_FILE, ModelInfo, ProtocolSummary, SuiteInfo
 from eval.report.summary import summarise
 from handoff.errors import InputError
+from handoff.models.locate import folder_with
 from training.manifest import MANIFEST_FILE
 
 MEASURED_AGAIN = ("achieved_rate", "texts")
@@ -48,6 +49,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
     Raises InputError where the folder is no evaluation, where none of its protocols is this model, and where it judged a model
     of the same name that is another one (other held-out metrics).
     """
+    folder = folder_with(TRIALS_FILE, folder)
     loaded = load_run(folder)
     made = _made_with(folder, run, loaded.suite)
     for name in protocols:

@@ -137,7 +137,23 @@ def _routing(suite: SuiteInfo, summary: BenchmarkSummary) -> str:
         return text
     return (
         f"{text}; {best.title} reaches {percent(best.reward)} % {measure(suite)}, the Oracle {percent(bound.reward)} %, "
-        "which no router between its formats can exceed"
+        f"which no router between its formats can exceed{_better_alone(suite, summary, best)}"
+    )
+
+
+def _better_alone(suite: SuiteInfo, summary: BenchmarkSummary, best: ProtocolSummary) -> str:
+    """Said where one format for everything does better than the best router, at fewer tokens."""
+    routed = {router.protocol for router in summary.routing.routers} if summary.routing else set()
+    alone = [row for row in summary.protocols if row.protocol not in routed and row.reward is not None and row.tokens]
+    if best.tokens is None or not alone:
+        return ""
+    row = max(alone, key=lambda row: (row.reward or 0.0, -row.tokens.total if row.tokens else 0.0))
+    assert row.tokens is not None
+    if (row.reward or 0.0) <= (best.reward or 0.0) or row.tokens.total > best.tokens.total:
+        return ""
+    return (
+        f", and {row.title} for every task reaches {percent(row.reward)} % at {count(row.tokens.total)} tokens in all, where "
+        f"{best.title} takes {count(best.tokens.total)}: here no router pays"
     )
 
 

@@ -238,6 +238,7 @@ METRICS: dict[str, str] = {
     "keep": "Words that are kept (share)",
     "agreement": "Agreement with the teacher at even odds (share)",
     "agreement_at_threshold": "Agreement with the teacher at the threshold (share)",
+    "always_prose": "What prose for every task would reach (share)",
     "graph_share": "Sent as graphs at the threshold (share)",
     "tasks": "Tasks judged (count)",
     "ece_before": "Calibration error before temperature scaling (0 to 1)",

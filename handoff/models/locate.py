@@ -31,6 +31,11 @@ def places_of(run: str | Path) -> tuple[Path, Path]:
     return Path(run), CHECKPOINTS / run
 
 
+def folder_with(name: str, run: str | Path) -> Path:
+    """The place of a run that has a file or folder of this name, the first there is; where none has, `run` as it was given."""
+    return next((place for place in places_of(run) if (place / name).exists()), Path(run))
+
+
 def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = None) -> Path:
     """The folder of a run with a trained model, or of an export; `hf:ORG/NAME@COMMIT` is downloaded, and kept by huggingface_hub.
 

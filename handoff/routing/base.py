@@ -32,6 +32,8 @@ class Decision:
     """Wall time of the decision."""
     failed: bool = False
     """The router could not be asked: the format is its default, the reason says why, and no token counts as spent."""
+    unreadable: bool = False
+    """A model answered, and not in a word that decides: the format is the default, the tokens are spent."""
     signals: tuple[str, ...] = ()
     """What it saw that speaks for either format, by name; empty of a router that looks for nothing in particular."""
 

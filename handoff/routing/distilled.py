@@ -126,16 +126,21 @@ class DistilledRouter(Router):
 
     name = "distilled"
 
-    def __init__(self, run: str | Path, precision: Precision | None = None) -> None:
+    def __init__(self, run: str | Path, precision: Precision | None = None, threshold: float | None = None) -> None:
         """`run` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
         `precision` is fp32 or int8, the one that `router.json` names if not given: temperature and threshold are that one's.
+        `threshold` is another one, in [0, 1].
 
         Raises ConfigError, InputError (no router there, or damaged), MissingDependencyError (no ONNX Runtime or tokenizers).
         """
         if precision is not None and precision not in FILES:
             raise ConfigError("unknown precision", field="precision", found=precision, allowed=FILES)
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise ConfigError("a threshold is from 0 to 1", field="threshold", found=threshold)
         self._folder = find_run(run, ("train router",), "run")
         self.settings = read_settings(model_folder(self._folder) / ROUTER_FILE)
+        if threshold is not None:
+            self.settings = self.settings.model_copy(update={"threshold": threshold})
         self.precision = precision or self.settings.precision
         self.classifier = Classifier(self._folder, self.precision, self.settings.max_tokens)
 
@@ -177,6 +182,6 @@ def read_settings(path: Path) -> RouterSettings:
     return checked(RouterSettings, read_json(path), path)
 
 
-def load_router(run: str | Path, precision: Precision | None = None) -> DistilledRouter:
+def load_router(run: str | Path, precision: Precision | None = None, threshold: float | None = None) -> DistilledRouter:
     """The router of a run, an export, or `hf:ORG/NAME@COMMIT`. Raises what `DistilledRouter` raises."""
-    return DistilledRouter(run, precision)
+    return DistilledRouter(run, precision, threshold)

@@ -21,7 +21,7 @@ MAX_OVERHEAD = 155
 MAX_TASK = 8_000
 """Characters of a task that the model is shown."""
 
-EXAMPLE = """--options '{url: "http://localhost:8000/v1", model: Qwen/Qwen2.5-7B-Instruct}'"""
+EXAMPLE = """'{url: "http://localhost:8000/v1", model: Qwen/Qwen2.5-7B-Instruct}'"""
 
 Complete = Callable[..., str | None]
 """`complete(system, user, temperature=0) -> answer`."""
@@ -88,7 +88,8 @@ class LLMRouter(Router):
         else:
             reason = f"The model answered {read.group(1).upper()}."
         tokens = count_tokens(SYSTEM) + count_tokens(user) + count_tokens(answer)
-        return Decision("graph" if graph else "nl", float(graph), reason, self.name, None, tokens, perf_counter() - started)
+        seconds, unreadable = perf_counter() - started, read is None
+        return Decision("graph" if graph else "nl", float(graph), reason, self.name, None, tokens, seconds, unreadable=unreadable)
 
 
 def _named(error: Exception) -> str:

@@ -82,7 +82,7 @@ class Overhead:
             return f"Not worth it: nothing is sent as a graph, and {self.router:.0f} tokens are spent on deciding so."
         if self.gain <= 0:
             return (
-                f"Not worth it in tokens: {self.router:.0f} of routing, and a graph costs {-self.gain:.0f} more than prose. "
+                f"Not worth it in tokens: {self.router:.0f} of routing, and a graph costs {abs(self.gain):.0f} more than prose. "
                 f"Each graph would have to spare {self.needed:.0f} tokens of execution, by succeeding where prose fails."
             )
         share = self.break_even_share

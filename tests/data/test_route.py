@@ -14,9 +14,11 @@ from data.labelled import LabelledGraph, write_graphs
 from data.labels.record import label_trajectory
 from data.route import LLM_ANSWER, RouteConfig, run
 from handoff.delegation import Toolset
-from handoff.errors import HandoffError, InputError
-from handoff.routing.llm import SYSTEM, prompt
+from handoff.errors import ConfigError, HandoffError, InputError
+from handoff.files import read_jsonl
+from handoff.routing.llm import SYSTEM, LLMRouter, prompt
 from handoff.routing.overhead import Overhead
+from handoff.routing.rules import RuleRouter
 from handoff.tokens import count_tokens
 
 TASKS = ("Cancel my order.", "Look at each lamp.", "Hello.", "Cancel my order if it is late.")
@@ -119,17 +121,18 @@ def test_explaining_a_file_weighs_the_messages(graphs: Path, tools: Path, capsys
 
     toolset = Toolset.from_schemas(TOOLS)
     delegations = [plan(number, task).to_delegation(toolset) for number, task in enumerate(TASKS)]
-    means = {}
+    means, sent = {}, {}
     for name in ("compact", "nl"):
         protocol = load_protocol(name)
         sizes = [count_tokens(protocol.encode(d, 0)) + count_tokens(protocol.instructions(toolset)) for d in delegations]
         means[name] = sum(sizes) / len(sizes)
+        (sent[name],) = (size for size, d in zip(sizes, delegations, strict=True) if RuleRouter().route(d).format == "graph")
     run(RouteConfig(input=graphs, tools=tools, explain=True, graph="compact", execution=1000, success_gain=0.5))
     said = " ".join(capsys.readouterr().out.split())
     assert f"compact against nl: {means['compact']:.0f} and {means['nl']:.0f}" in said
-    rule = Overhead(
-        router=0, graph=means["compact"], prose=means["nl"], graph_share=1 / 4, execution=1000, success_gain=0.5
-    )  # the rule router costs nothing, and one of the four is a graph
+    rule = Overhead(  # the rule router costs nothing, and one of the four is sent as a graph: that one is weighed
+        router=0, graph=sent["compact"], prose=sent["nl"], graph_share=1 / 4, execution=1000, success_gain=0.5
+    )
     assert f"rules: {rule.sentence()}" in said
 
 
@@ -142,7 +145,27 @@ def test_decisions_that_failed_are_said_and_cost_nothing(graphs: Path, tools: Pa
     assert "llm:" not in said.out  # no verdict on a router that was never asked
 
 
+def test_answers_that_decide_nothing_are_said(
+    graphs: Path, tools: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("data.route.make_router", lambda name, **options: LLMRouter(lambda system, user, **more: "<think>"))
+    run(RouteConfig(input=graphs, tools=tools, router="llm", out=tmp_path / "d.jsonl"))
+    assert "4 of 4 answers decide nothing" in capsys.readouterr().err
+    assert {record["unreadable"] for _, record in read_jsonl(tmp_path / "d.jsonl")} == {True}
+
+
+def test_formats_are_made_before_anything_is_paid_for(graphs: Path, tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    router = LLMRouter(lambda system, user, **more: asked.append(user) or "NL")
+    monkeypatch.setattr("data.route.make_router", lambda name, **options: router)
+    with pytest.raises(ConfigError, match=r"^field graph: unknown protocol"):
+        run(RouteConfig(input=graphs, tools=tools, router="llm", explain=True, graph="nosuch"))
+    with pytest.raises(ConfigError, match=r"^field graph_options: protocol t5: missing"):
+        run(RouteConfig(input=graphs, tools=tools, router="llm", explain=True, graph="t5"))
+    assert not asked
+
+
 @pytest.mark.parametrize("settings", [{}, {"task": "Hello.", "input": "graphs.jsonl"}])
 def test_either_a_task_or_a_file(settings: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match="give a task"):
+    with pytest.raises(ValidationError, match="give either `task`"):
         RouteConfig.model_validate(settings)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, model_validator
 
-from handoff.config import Config, load_config
+from handoff.config import Config, load_config, source_of
 from handoff.errors import ConfigError, InputError, OutputError
 from handoff.files import atomic_write, read_jsonl, sha256_json, write_jsonl, write_text
 
@@ -156,3 +156,17 @@ def test_an_override_of_a_text_stands_as_it_is(words: str) -> None:
 
     assert load_config(Words, None, {"text": words, "other": words}) == Words(text=words, other=words)
     assert load_config(Words, None, {"text": words, "other": "null"}).other is None
+
+
+@pytest.mark.parametrize(
+    ("field", "path", "overrides", "source"),
+    [
+        ("options.run", "c.yaml", {"options": {}}, "command line"),
+        ("options", None, {"options.run": "x"}, "command line"),
+        ("optional", "c.yaml", {"option": 1}, "c.yaml"),
+        (None, "c.yaml", {"option": 1}, "c.yaml"),
+        ("options", None, {}, None),
+    ],
+)
+def test_where_a_key_was_set(field: str | None, path: str | None, overrides: dict[str, Any], source: str | None) -> None:
+    assert source_of(field, path, overrides) == source

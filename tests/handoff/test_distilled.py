@@ -123,6 +123,20 @@ def test_an_answer_that_is_no_number_means_prose(router: DistilledRouter, monkey
     assert "no number" in decision.reason
 
 
+def test_another_threshold_may_be_asked_for(trained: tuple[Path, Any, Any], router: DistilledRouter) -> None:
+    always, never = (load_router(trained[0], threshold=threshold) for threshold in (0.0, 1.0))
+    assert always.route(delegation(TASKS[0])).format == "graph"
+    assert never.route(delegation(TASKS[0])).format == "nl"
+    assert make_router("distilled", run=trained[0], threshold=0.0).route(delegation(TASKS[0])).format == "graph"
+    with pytest.raises(ConfigError, match="from 0 to 1"):
+        load_router(trained[0], threshold=2)
+
+
+def test_tools_that_are_no_toolset_are_refused_with_what_makes_one() -> None:
+    with pytest.raises(TypeError, match=r"Toolset\.from_schemas"):
+        Delegation("1", "Cancel", [{"name": "cancel"}])  # type: ignore[arg-type]
+
+
 def test_a_run_that_is_not_finished_is_not_loaded(trained: tuple[Path, Any, Any], tmp_path: Path) -> None:
     run = shutil.copytree(trained[0], tmp_path / "run")
     (run / "manifest.json").write_text('{"stage": "train router"}')

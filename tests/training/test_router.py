@@ -19,6 +19,7 @@ from handoff.delegation import Delegation, Toolset
 from handoff.errors import ConfigError, InputError
 from handoff.graph import Graph
 from handoff.routing import Decision
+from handoff.routing.llm import LLMRouter
 from handoff.routing.rules import RuleRouter
 from training import router
 from training.near_texts import NearTexts, together
@@ -281,14 +282,56 @@ def test_a_teacher_is_asked_once_about_a_task_whatever_stops_the_run(tmp_path: P
     journal, asked = tmp_path / "decisions.jsonl", Paid(7, failing=True)
     first = Teacher({}, asked, journal)
     told = [first(one.delegation) for one in TASKS[:6]]
-    assert (first.spent(), asked.asked) == ({"tasks": 6, "abstained": 3, "tokens": 42}, 6)
+    assert (first.spent(), asked.asked) == ({"tasks": 6, "abstained": 3, "failed": 3, "tokens": 42}, 6)
     journal.write_bytes(journal.read_bytes() + b'{"task": "cut off')
+    asked.failing = False
     again = Teacher({}, asked, journal)
-    assert [again(one.delegation) for one in TASKS[:6]] == told
-    again(TASKS[6].delegation)
-    assert asked.asked == 7
-    assert Teacher({}, None, journal).spent()["tasks"] == 7
+    assert [again(one.delegation) for one in TASKS[1:6:2]] == told[1::2]
+    assert asked.asked == 6
+    again(TASKS[0].delegation)  # could not be asked before: it is asked again
+    assert (asked.asked, again.spent()) == (7, {"tasks": 4, "abstained": 0, "failed": 0, "tokens": 28})
     assert Teacher()(TASKS[0].delegation) == ABSTAINS
+
+
+def test_an_answer_that_decides_nothing_is_no_lesson(tmp_path: Path) -> None:
+    journal = tmp_path / "decisions.jsonl"
+    router = LLMRouter(lambda system, user, **options: "<think>hmm")
+    assert Teacher({}, router, journal)(TASKS[0].delegation).target is None
+    assert Teacher({}, router, journal)(TASKS[0].delegation).target is None
+    assert router.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"held_out": ["bakn"]}, r"field held_out\.0: unknown domain \(did you mean 'bank'\?\)"),
+        ({"held_out": ["bank", "shop"], "recombined": 9}, r"no task with a target in these splits, of 160 tasks in all"),
+        ({"decisions": "nothing.jsonl", "teacher": None}, r"no task with a target .*of 160 tasks"),
+    ],
+)
+def test_what_is_refused_leaves_the_folder_free(
+    changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router, "routing_tasks", lambda sources, corpus: (TASKS, Counter()))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public").mkdir()
+    (tmp_path / "nothing.jsonl").touch()
+    with pytest.raises(InputError, match=message):
+        router.run(config(tmp_path / "run", **changes))
+    assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_labels_that_are_not_used_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {fingerprint(one.delegation.task): Lesson(1.0) for one in TASKS[:9]} | {"my own": Lesson(0.0)}
+    splits = split_tasks(TASKS, ["bank"], 0)
+    found = {name: to_examples(part, Teacher(told), {}, 0.5) for name, part in splits.items()}
+    with pytest.raises(InputError):
+        router.tell(splits, found, Teacher(told), {"other": 1.0})
+    shown = capsys.readouterr().err
+    assert "1 of 10 decisions are on no task of the `sources`" in shown
+    assert "no outcome is on a training task" in shown
 
 
 def test_several_decisions_on_a_task_have_their_mean(tmp_path: Path) -> None:
