@@ -32,7 +32,7 @@ _NO_CURVE = frozenset(("step", "epoch", "total_flos", "train_loss", "num_input_t
 class CurvesConfig(Config):
     """Which runs, and where the page goes."""
 
-    runs: tuple[Path, ...] = Field((), min_length=1)
+    runs: tuple[Path, ...] = Field(min_length=1)
     """Run folders, or names below `checkpoints/`."""
     out: Path = Path("checkpoints/curves")
     """The folder of curves.html and curves.svg."""

@@ -28,7 +28,7 @@ PROTOCOLS: dict[str, Name] = {
     "routed-distilled": Name(
         "Routed NGH, distilled router",
         "Routed, distilled",
-        "Decided by a small classifier that learned the rule router's decisions on other tasks; the graph crosses as the suite says.",
+        "A small classifier decides, which learned the rule router's decisions on other tasks.",
     ),
     "routed-compact": Name("Routed compact NGH", "Routed compact", "The rule router again; the graph crosses in compact form."),
     "rl": Name(
