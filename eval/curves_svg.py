@@ -40,7 +40,8 @@ def draw(charts: Sequence[Chart], runs: Sequence[str], parts_shown: bool = True)
     width = max(columns * WIDTH, 620)
     top = 12 + LEGEND_ROW * (len(runs) + parts_shown)
     height = top + math.ceil(len(charts) / columns) * HEIGHT
-    parts = [*_legend(runs), *(_part_legend(18 + LEGEND_ROW * len(runs)) if parts_shown else ())]
+    held_out = any(line.part == "held out" for chart in charts for line in chart.lines)
+    parts = [*_legend(runs), *(_part_legend(18 + LEGEND_ROW * len(runs), held_out) if parts_shown else ())]
     for number, chart in enumerate(charts):
         x, y = number % columns * WIDTH, top + number // columns * HEIGHT
         parts += [f'<g transform="translate({x} {y})">', *_draw_chart(chart), "</g>"]
@@ -64,10 +65,15 @@ def _legend(runs: Sequence[str]) -> Iterator[str]:
         yield f'<path class="line val r{number}" d="M16 {y}h28"/><text x="52" y="{y + 4}">{escape(name)}</text>'
 
 
-def _part_legend(y: int) -> Iterator[str]:
+def _part_legend(y: int, held_out: bool) -> Iterator[str]:
     yield f'<g stroke="#7d8894"><path class="line train" d="M16 {y}h28"/><path class="line val" d="M112 {y}h28"/>'
-    yield f'<circle class="ring" cx="248" cy="{y}" r="5"/><path class="line val" d="M396 {y - 4}l4 4l-4 4l-4 -4z"/></g>'
-    for x, words in ((52, "training"), (148, "validation"), (260, "the best checkpoint"), (408, "held out, at the end")):
+    yield f'<circle class="ring" cx="248" cy="{y}" r="5"/>'
+    shown = [(52, "training"), (148, "validation"), (260, "the best checkpoint")]
+    if held_out:
+        yield f'<path class="line val" d="M396 {y - 4}l4 4l-4 4l-4 -4z"/>'
+        shown.append((408, "held out, at the end"))
+    yield "</g>"
+    for x, words in shown:
         yield f'<text class="soft" x="{x}" y="{y + 4}">{words}</text>'
 
 

@@ -192,14 +192,19 @@ def make_examples(text: str, kept: Sequence[bool], tokenizer: Any) -> list[Examp
     ]
 
 
+LABELS = {0: "drop", 1: "keep"}
+"""In the order that LLMLingua-2 reads them in."""
+
+
 def make_model(config: Architecture, tokenizer: Any, seed: int) -> PreTrainedModel:
-    """A token classifier with two labels: 0 drop, 1 keep."""
+    """A token classifier with the LABELS."""
     from transformers import AutoModelForTokenClassification, BertConfig, BertForTokenClassification, set_seed
 
     set_seed(seed)
+    names: dict[str, Any] = {"id2label": LABELS, "label2id": {name: number for number, name in LABELS.items()}}
     if config.base is not None:
         return AutoModelForTokenClassification.from_pretrained(
-            config.base, revision=_revision(config), num_labels=2, use_safetensors=True, trust_remote_code=False
+            config.base, revision=_revision(config), **names, use_safetensors=True, trust_remote_code=False
         )
     model = BertForTokenClassification(
         BertConfig(
@@ -213,7 +218,7 @@ def make_model(config: Architecture, tokenizer: Any, seed: int) -> PreTrainedMod
             initializer_range=config.initial_scale,
             max_position_embeddings=MAX_TOKENS + 2,
             pad_token_id=tokenizer.pad_token_id,
-            num_labels=2,
+            **names,
         )
     )
     _look_beside(model)

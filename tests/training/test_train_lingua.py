@@ -150,6 +150,7 @@ def test_it_learns_and_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     assert read == [step.name for step in Plan.from_graph(delegation(33).plan)[0].steps]
     info = protocol.model_info()  # type: ignore[attr-defined]
     assert info["training"]["held_out_plans"] == 6
+    assert orjson.loads((tmp_path / "run" / "model" / "config.json").read_bytes())["id2label"] == {"0": "drop", "1": "keep"}
 
 
 def test_the_ablation_never_looks_at_a_graph(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
