@@ -101,11 +101,12 @@ def main() -> None:
     calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         f"{name} {precision}": (router.route, tasks) for (name, precision), router in routers.items()
     }
-    for router in [*routers.values()][:1]:
-        ids = [router.classifier.encode(describe(task)).ids for task in tasks[:PEER_TASKS]]
+    if routers:
+        classifier = next(iter(routers.values())).classifier
+        ids = [classifier.encode(describe(task)).ids for task in tasks[:PEER_TASKS]]
         calls["xlm-roberta-base, random weights"] = (peer(), ids)
-    rounds = {name: [milliseconds(*call)] for name, call in calls.items()}
-    for _ in range(ROUNDS - 1):
+    rounds: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
+    for _ in range(ROUNDS):
         for name, call in calls.items():
             rounds[name].append(milliseconds(*call))
     starts = {f"{name} {precision}": f"{cold_start(arguments.runs / RUNS[name], precision):.2f}" for name, precision in routers}

@@ -97,7 +97,7 @@ def run(config: RouteConfig) -> int:
         write_jsonl(config.out, map(_record, routed))
         say(f"decisions: {config.out}")
     if formats is not None:
-        _explain(routed, *formats, config)
+        _explain(routed, formats, config)
     return 0
 
 
@@ -183,7 +183,7 @@ def _spent(routed: list[Routed]) -> list[float]:
     return [float(item.decision.tokens) for item in routed if not item.decision.failed]
 
 
-def _explain(routed: list[Routed], graphs: Protocol, prose_: Protocol, config: RouteConfig) -> None:
+def _explain(routed: list[Routed], formats: tuple[Protocol, Protocol], config: RouteConfig) -> None:
     """The overhead rule with its figures: for the router at hand, and for a language model that would decide alike."""
     model = [count_tokens(SYSTEM) + count_tokens(prompt(item.delegation.task)) + count_tokens(LLM_ANSWER) for item in routed]
     if not routed[0].plan:
@@ -192,9 +192,9 @@ def _explain(routed: list[Routed], graphs: Protocol, prose_: Protocol, config: R
             f"against: it is worth them where its decisions save more than {model[0] / config.threshold:.0f} tokens a delegation."
         )
         return
-    graph, prose = _sizes(routed, graphs), _sizes(routed, prose_)
+    graph, prose = (_sizes(routed, made) for made in formats)
     sent = [number for number, item in enumerate(routed) if item.decision.format == "graph"]
-    weighed = sent or range(len(routed))
+    means = [_mean([sizes[number] for number in sent or range(len(routed))]) for sizes in (graph, prose)]
     costs = {"a language model that decides alike": _mean([float(tokens) for tokens in model])}
     if _spent(routed):
         costs = {config.router: _mean(_spent(routed)), **costs}
@@ -203,8 +203,8 @@ def _explain(routed: list[Routed], graphs: Protocol, prose_: Protocol, config: R
     for name, cost in costs.items():
         rule = Overhead(
             router=cost,
-            graph=_mean([graph[number] for number in weighed]),
-            prose=_mean([prose[number] for number in weighed]),
+            graph=means[0],
+            prose=means[1],
             graph_share=len(sent) / len(routed),
             execution=config.execution,
             success_gain=config.success_gain,

@@ -23,7 +23,7 @@ from eval.workers import Workers
 from handoff.config import Config
 from handoff.console import say, set_quiet, table, track, warn
 from handoff.errors import ConfigError
-from handoff.files import atomic_write, write_text
+from handoff.files import cut_torn_line, write_text
 from handoff.protocols import PROTOCOLS, Protocol, load_protocol
 from handoff.registry import known
 from handoff.schema import STEP_TYPES
@@ -197,11 +197,7 @@ def _finished(folder: Path) -> list[Trial]:
     journal = folder / JOURNAL
     if not journal.exists():
         return []
-    content = journal.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        with atomic_write(journal) as stream:
-            stream.write(whole)
+    cut_torn_line(journal)
     return list(read_trials(journal))
 
 

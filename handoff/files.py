@@ -48,6 +48,15 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
                 temporary.unlink()
 
 
+def cut_torn_line(path: Path) -> None:
+    """Drop what stands after the last line's end: a line that a kill cut off while it was added."""
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        with atomic_write(path) as stream:
+            stream.write(whole)
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` as UTF-8, whole or not at all."""
     with atomic_write(path) as stream:

@@ -1,4 +1,4 @@
-"""Which texts say nearly the same. Such tasks must not stand in two splits: one would be learnt from, the other judge that."""
+"""Which texts say the same, or nearly. Such tasks must not stand in two splits: one is learnt from, the other judges that."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from collections.abc import Hashable, Iterator, Sequence
 ALIKE = 0.8
 """Two texts that share so much of their words (Jaccard similarity of the sets of words) are nearly the same."""
 _WORD = re.compile(r"\w+")
+
+
+def fingerprint(text: str) -> str:
+    """A text's words, without case, spaces and punctuation: two with the same are the same text."""
+    return " ".join(_WORD.findall(text.casefold()))
 
 
 class NearTexts:
@@ -64,4 +69,4 @@ def together(texts: Sequence[str], groups: Sequence[Hashable]) -> list[list[int]
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.casefold()))
+    return frozenset(fingerprint(text).split())

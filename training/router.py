@@ -21,7 +21,7 @@ from handoff.registry import known as known_name
 from handoff.registry import make
 from handoff.routing import ROUTERS, Router
 from handoff.routing.distilled import GRAPH, ROUTER_FILE, describe, read_settings
-from training.near_texts import NearTexts
+from training.near_texts import NearTexts, fingerprint
 from training.recombination import recombine
 from training.router_artefact import Goal, conclude
 from training.router_data import (
@@ -35,7 +35,7 @@ from training.router_data import (
 )
 from training.router_model import LABELS, Architecture, make_model, without_signals
 from training.run import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train, unclaimed_on_error
-from training.teacher import DECISIONS_FILE, Lesson, Teacher, fingerprint, read_decisions
+from training.teacher import DECISIONS_FILE, Lesson, Teacher, read_decisions
 
 
 class RouterConfig(RunConfig):

@@ -95,15 +95,18 @@ def conclude(
     precision: Precision = "int8" if agreement >= LEAST_INT8_AGREEMENT else "fp32"
     if precision == "fp32":
         used = calibrate(margins, targets, goal)
+    errors = {
+        name: expected_calibration_error(to_scores(values["test"], used.temperature), targets["test"])
+        for name, values in (("fp32", margins), ("int8", margins_int8))
+    }
     metrics |= {
         "temperature": used.temperature,
         "threshold": used.chosen.threshold,
         "default_weights": precision,
         "int8_agreement": agreement,
         "ece_before": expected_calibration_error(used.before, targets["test"]),
-        "ece": expected_calibration_error(used.scores["test"], targets["test"]),
-        "ece_fp32": expected_calibration_error(to_scores(margins["test"], used.temperature), targets["test"]),
-        "ece_int8": expected_calibration_error(to_scores(margins_int8["test"], used.temperature), targets["test"]),
+        "ece": errors[precision],
+        **{f"ece_{name}": error for name, error in errors.items()},
         **judge(used.scores, targets, used.chosen.threshold),
         "always_prose": 1 - sum(targets["test"]) / len(targets["test"]),
     }

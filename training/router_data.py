@@ -18,8 +18,8 @@ from data.delegations import RoutingTask
 from handoff.delegation import Delegation
 from handoff.errors import InputError
 from handoff.files import read_jsonl
-from training.near_texts import together
-from training.teacher import Lesson, fingerprint
+from training.near_texts import fingerprint, together
+from training.teacher import Lesson
 
 PARTS: dict[str, int] = {"train": 60, "validation": 10, "calibration": 10, "threshold": 10, "test": 10}
 """Split -> per cent of the groups of the domains that are trained on."""

@@ -6,7 +6,6 @@ same answers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +14,11 @@ import orjson
 
 from handoff.delegation import Delegation
 from handoff.errors import InputError
-from handoff.files import read_jsonl
+from handoff.files import cut_torn_line, read_jsonl
 from handoff.routing import Router
+from training.near_texts import fingerprint
 
 DECISIONS_FILE = "decisions.jsonl"
-_WORD = re.compile(r"\w+")
 _SHARES: Mapping[str | None, float | None] = {"graph": 1.0, "nl": 0.0, None: None}
 
 
@@ -37,11 +36,6 @@ class Lesson(NamedTuple):
 ABSTAINS = Lesson(None)
 
 
-def fingerprint(task: str) -> str:
-    """A task's words, without case, spaces and punctuation: two tasks with the same are the same text."""
-    return " ".join(_WORD.findall(task.casefold()))
-
-
 class Teacher:
     """Decisions on record, and a router that is asked where there is none."""
 
@@ -51,8 +45,7 @@ class Teacher:
         self.failed = 0
         """Calls that failed."""
         if journal is not None and journal.exists():
-            whole = journal.read_bytes().rpartition(b"\n")[0]
-            journal.write_bytes(whole + b"\n" if whole else b"")  # without the line that a kill cut off
+            cut_torn_line(journal)
             self.known |= read_decisions(journal)
 
     def __call__(self, delegation: Delegation) -> Lesson:

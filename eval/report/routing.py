@@ -32,7 +32,8 @@ def routing(suite: SuiteInfo, groups: Groups, oracle: Trials) -> RoutingSummary 
     routed = {name: trials for name, trials in groups.items() if _routed(trials)}
     if not routed:
         return None
-    ideal = {unit: _holds_graph(groups[trial.protocol]) for unit, trial in oracle.items()}
+    graphs = {name for name, trials in groups.items() if _holds_graph(trials)}
+    ideal = {unit: trial.protocol in graphs for unit, trial in oracle.items()}
     patterns = Counter({task: trial.pattern for trials in groups.values() for (task, _), trial in trials.items()}.values())
     shown = [pattern for pattern in PATTERNS if patterns[pattern]]
     return RoutingSummary(

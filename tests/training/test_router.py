@@ -22,7 +22,7 @@ from handoff.routing import Decision
 from handoff.routing.llm import LLMRouter
 from handoff.routing.rules import RuleRouter
 from training import router
-from training.near_texts import NearTexts, together
+from training.near_texts import NearTexts, fingerprint, together
 from training.recombination import deciding_words, recombine
 from training.router import RouterConfig, _Loss, check_free, goal_of, new_tasks
 from training.router_data import (
@@ -33,7 +33,7 @@ from training.router_data import (
     to_examples,
 )
 from training.router_model import Architecture, make_model, without_signals
-from training.teacher import ABSTAINS, Lesson, Teacher, fingerprint, read_decisions
+from training.teacher import ABSTAINS, Lesson, Teacher, read_decisions
 
 
 def task(text: str, domain: str = "shop", group: str = "") -> RoutingTask:
