@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from handoff.console import say, table
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, GraphError, InputError
-from handoff.graph import Graph
-from handoff.models.writer import BATCH, GraphWriter
-from handoff.protocols import Protocol, load_protocol
-from handoff.tokens import count_tokens
-from training.lingua import Architecture, make_model, make_tokenizer
+from graph_handoff.console import say, table
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import CodecError, GraphError, InputError
+from graph_handoff.graph import Graph
+from graph_handoff.protocols import Protocol, load_protocol
+from graph_handoff.protocols.graph_writer.model import BATCH, GraphWriter
+from graph_handoff.tokens import count_tokens
+from training.lingua.train import Architecture, make_model, make_tokenizer
 
 RUNS = {"t5": "t5-tiny", "GRPO writer": "grpo-tiny", "SFT writer": "sft-tiny", "LLMLingua-2": "lingua-tiny"}
 """What it is called here -> the run of the quickstart."""
@@ -109,7 +109,7 @@ def measured(protocol: Protocol, delegations: Sequence[Delegation]) -> list[str]
         decoding.append(time.process_time() - written)
         encoding.append(written - started)
         tokens.append(count_tokens(text))
-        whole.append(graph is not None and graph.same_as(delegation.plan))
+        whole.append(graph is not None and graph.same_as(delegation.graph))
     times = [f"{1000 * statistics.median(part[1:]):.2f}" for part in (encoding, decoding)]
     return [*times, f"{statistics.mean(tokens[1:]):.0f}", f"{statistics.mean(whole[1:]):.2f}"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from data.environments import load_environment
 from data.environments.base import EnvTask
 from data.environments.tau2 import Tau2Environment, import_package
-from handoff.console import table
+from graph_handoff.console import table
 
 DOMAINS, ROUNDS, SAMPLE = ("retail", "airline", "telecom"), 10, 10
 

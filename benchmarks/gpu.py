@@ -184,10 +184,10 @@ def make_cases(shape: Shape, vocabulary: int) -> list[Any]:
     """Cases of random words. Their rewards are 0, for no random text is a graph."""
     import random
 
-    from handoff.delegation import Toolset
-    from handoff.placeholders import Lifted
-    from handoff.plan import Plan
-    from training.rewards import Case
+    from graph_handoff.delegation import Toolset
+    from graph_handoff.placeholders import Lifted
+    from graph_handoff.plan import Plan
+    from training.graph_writer.rewards import Case
 
     draw = random.Random(0)
 
@@ -206,10 +206,10 @@ def ours(kind: str, model: Any, shape: Shape) -> float:
     """Median seconds from the end of a step to the end of the next, in `handoff train sft` or `grpo`."""
     from transformers import TrainerCallback
 
-    from handoff.models.writer import GraphWriter
-    from training import grpo, sft
-    from training.rewards import graph_f1
-    from training.run import train
+    from graph_handoff.protocols.graph_writer.model import GraphWriter
+    from training.graph_writer import grpo, sft
+    from training.graph_writer.rewards import graph_f1
+    from training.run_loop import train
 
     ends: list[float] = []
 

@@ -98,7 +98,7 @@ class Cost(NamedTuple):
 
 def measure(path: Path, out: Path) -> Cost:
     """Run the command on `path`; exits where it fails."""
-    command = [sys.executable, "-m", "handoff.cli", "import", str(path), "--out", str(out), "--quiet"]
+    command = [sys.executable, "-m", "graph_handoff.cli", "import", str(path), "--out", str(out), "--quiet"]
     started = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT)
     _, status, usage = os.wait4(process.pid, 0)

@@ -24,27 +24,27 @@ from data.environments import load_environment
 from data.environments.base import Environment, result_value
 from data.environments.gold import replay_gold
 from data.labels.dataflow import Labelled, label
-from data.labels.facts import facts_of
-from data.labels.matches import Grade, grade
+from data.labels.domain_facts import facts_of
+from data.labels.match_strength import Grade, grade
 from data.labels.order import is_id
-from data.labels.places import Answer, field_of, keys_are_data
 from data.labels.record import LabelledGraph, label_line
 from data.labels.replay import Replay, feeding, run_plan, run_recorded, some_order, with_steps
+from data.labels.value_paths import Answer, field_of, keys_are_data
 from data.labels.words import Words
 from data.sources import SOURCES, detect
 from data.sources.base import Accepted
 from data.trajectory import Trajectory
-from handoff.codec import compact, load_codec
-from handoff.codec.line import format_step
-from handoff.console import say, table
-from handoff.delegation import Toolset
-from handoff.execution import Result, execute
-from handoff.graph import Graph
-from handoff.plan import Plan
-from handoff.reference import Reference, Select, references, resolve
-from handoff.scalar import dumps
-from handoff.schema import NodeType
-from handoff.tokens import count_tokens
+from graph_handoff.codec import compact, load_codec
+from graph_handoff.codec.line import format_step
+from graph_handoff.console import say, table
+from graph_handoff.delegation import Toolset
+from graph_handoff.execution import Result, execute
+from graph_handoff.graph import Graph
+from graph_handoff.plan import Plan
+from graph_handoff.reference import Reference, Select, references, resolve
+from graph_handoff.scalar import dumps
+from graph_handoff.schema import NodeType
+from graph_handoff.tokens import count_tokens
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "data" / "trajectories"
 ORDERS = 20
@@ -191,7 +191,7 @@ def _gold_rewards(domain: str) -> list[int]:
         counts["plan"] += run_plan(environment, trajectory.task.id, plan).score.reward == 1
         for name in ("json", "compact"):
             codec, tools = load_codec(name), tools_of(domain)
-            read = Plan.from_graph(codec.decode(codec.encode(plan.to_graph(), tools), tools))[0]
+            read = Plan.from_graph(codec.decode(codec.encode(plan.to_graph(), tools), tools))
             counts[name] += run_plan(environment, trajectory.task.id, read).score.reward == 1
         writes = [n for n, step in enumerate(plan.steps) if environment.is_write(step.name) and step.sources]
         if not writes:
@@ -388,7 +388,7 @@ def _json_parts(graph: Graph) -> Counter[str]:
 def _compact_parts(graph: Graph, tools: Toolset) -> Counter[str]:
     """Tokens of pieces on their own: their sum is a little more than the whole."""
     found: Counter[str] = Counter()
-    for step in Plan.from_graph(graph)[0].steps:
+    for step in Plan.from_graph(graph).steps:
         bare = format_step(replace(step, guards=(), effects=(), after=()), tools)
         own = [r for value in step.arguments.values() for r in references(value)]
         found["tool names, line ends"] += count_tokens(bare.split(" ")[0]) + 1

@@ -20,18 +20,18 @@ from statistics import mean, median, quantiles
 from data.environments import load_environment
 from data.environments.gold import replay_gold
 from data.labels.dataflow import label
-from data.labels.facts import facts_of
-from handoff.codec import load_codec
-from handoff.console import say, table
-from handoff.delegation import Delegation, Toolset
-from handoff.facts import recall
-from handoff.graph_metrics import compare
-from handoff.plan import Plan
-from handoff.protocols import load_protocol
-from handoff.protocols.prose import Prose, brief
-from handoff.protocols.reader import read_text
-from handoff.protocols.tfidf import Keywords, fit
-from handoff.tokens import count_tokens
+from data.labels.domain_facts import facts_of
+from graph_handoff.codec import load_codec
+from graph_handoff.console import say, table
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.fact_recall import recall
+from graph_handoff.graph_metrics import compare
+from graph_handoff.plan import Plan
+from graph_handoff.protocols import load_protocol
+from graph_handoff.protocols.prose.protocol import Prose, brief
+from graph_handoff.protocols.prose.reader import read_text
+from graph_handoff.protocols.tfidf import Keywords, fit
+from graph_handoff.tokens import count_tokens
 
 WHO_AND_WHEN = Path(__file__).resolve().parents[2] / "shared" / "data" / "handoffs" / "who_and_when_handcrafted_20.json.gz"
 KEEP = 0.5
@@ -82,7 +82,7 @@ def lengths(delegations: Sequence[Delegation], seeds: int, real: dict[str, list[
     rows.append(row("  a step of it", [line for text in texts for line in text.split("\n") if line[:1].isdigit()]))
     rows += [row(name, found) for name, found in real.items()]
     for codec in ("json", "compact"):
-        rows.append(row(f"NGH, {codec}", [load_codec(codec).encode(d.plan, d.tools) for d in delegations]))
+        rows.append(row(f"NGH, {codec}", [load_codec(codec).encode(d.graph, d.tools) for d in delegations]))
     rows.append(["published: prose, retail", "150", str(PUBLISHED), "-", "-", "-", "-"])
     table(["text", "n", "mean", "median", "10 %", "90 %", "most"], rows, title="o200k tokens")
 
@@ -97,11 +97,11 @@ def fidelity(delegations: Sequence[Delegation], seeds: int) -> None:
     for name, encode in writers.items():
         recalled, read = [], []
         for delegation in delegations:
-            plan = Plan.from_graph(delegation.plan)[0]
+            plan = Plan.from_graph(delegation.graph)
             for seed in range(seeds):
                 text = encode(delegation, seed)
                 recalled.append(recall(plan, text, delegation.tools))
-                read.append(compare(read_text(text, delegation.tools).to_graph(), delegation.plan))
+                read.append(compare(read_text(text, delegation.tools).to_graph(), delegation.graph))
         shares = [mean(getattr(found, kind) for found in recalled) for kind in ("tools", "values", "order")]
         shares += [mean(found[metric] for found in read) for metric in ("node_f1", "argument_name_f1", "argument_value_f1")]
         rows.append([name, *(f"{share:.3f}" for share in shares)])

@@ -21,15 +21,15 @@ from time import perf_counter
 from typing import Any
 
 from data.delegations import routing_tasks
-from handoff.console import say, table
-from handoff.delegation import Delegation
-from handoff.errors import InputError
-from handoff.routing.distilled import FILES, DistilledRouter, describe
-from handoff.routing.llm import overhead
+from graph_handoff.console import say, table
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import InputError
+from graph_handoff.routing.distilled import FILES, DistilledRouter, describe
+from graph_handoff.routing.llm import overhead
 
 RUNS = {"tiny": "router-tiny", "MiniLM": "router-minilm"}
 TASKS, PEER_TASKS, STARTS, ROUNDS = 300, 10, 5, 12
-LOAD = "import sys; from handoff import load_router; load_router(sys.argv[1], sys.argv[2])"
+LOAD = "import sys; from graph_handoff import load_router; load_router(sys.argv[1], sys.argv[2])"
 
 
 def delegations(corpus: Path) -> list[Delegation]:

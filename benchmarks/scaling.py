@@ -16,11 +16,11 @@ from typing import NamedTuple
 import orjson
 
 from eval.curves_svg import Chart, Line, draw
-from handoff.cli import load_stage
-from handoff.config import load_config
-from handoff.console import say, table
-from handoff.errors import ConfigError
-from handoff.files import write_text
+from graph_handoff.cli import load_stage
+from graph_handoff.config import load_config
+from graph_handoff.console import say, table
+from graph_handoff.errors import ConfigError
+from graph_handoff.files import write_text
 
 
 class Model(NamedTuple):

@@ -14,14 +14,14 @@ from pathlib import Path
 import orjson
 
 from eval.benchmarks import load_benchmark
-from handoff.codec import load_codec
-from handoff.delegation import Delegation
-from handoff.errors import CodecError, GraphError
-from handoff.graph_metrics import compare
-from handoff.models.autoencoder import GraphAutoencoder
-from handoff.protocols.t5 import T5, write_values
-from handoff.tokens import count_tokens
-from training.t5 import Architecture, make_model
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import CodecError, GraphError
+from graph_handoff.graph_metrics import compare
+from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
+from graph_handoff.protocols.t5.protocol import T5, write_values
+from graph_handoff.tokens import count_tokens
+from training.t5.train import Architecture, make_model
 
 LIMITS = ("0", "1", "2", "4", "8", "all")
 
@@ -39,8 +39,8 @@ def row(name: str, protocol: T5, delegations: list[Delegation]) -> None:
             graph = reading.graph or reading.plan.to_graph()
         except (CodecError, GraphError):
             graph = None
-        whole += graph is not None and graph.same_as(delegation.plan)
-        found = compare(graph, delegation.plan)
+        whole += graph is not None and graph.same_as(delegation.graph)
+        found = compare(graph, delegation.graph)
         sums = {key: value + found[key] for key, value in sums.items()}
     count = len(delegations)
     shares = "".join(f"{value / count:9.3f}" for value in (whole, *sums.values()))
@@ -75,7 +75,7 @@ def main() -> None:
         if sent is None:
             continue
         dictionary += len(sent.tokens) + count_tokens(write_values(sent.values))
-        compact += count_tokens(load_codec("compact").encode(delegation.plan, delegation.tools))
+        compact += count_tokens(load_codec("compact").encode(delegation.graph, delegation.tools))
     print(f"{'phrases, no network':<26}{dictionary / len(delegations):8.1f}")
     print(f"{'compact form':<26}{compact / len(delegations):8.1f}")
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.training [--corpus data/store/corpus] [--steps 40] [--rounds 3] [--loops t5 sft grpo]
 
-Ours is what `handoff train` runs (`training.run.train`: log file, signals, early stopping); plain is the library's trainer with
+Ours is what `handoff train` runs (`run_loop.train`: log file, signals, early stopping); plain is the library's trainer with
 the same settings, the same order of batches and nothing else of ours but the data. Neither evaluates or saves in between. Both
 take turns to go first, on one thread. A step of a side takes the least time that it took in any round, because other work on the
 machine only adds to it; a run's first steps are not timed.
@@ -19,12 +19,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handoff.console import say, set_quiet, table
-from training import grpo, sft, t5
-from training.rewards import Scored, graph_f1, score
-from training.run import RunConfig, epoch_order, train
-from training.t5_plans import encode_row, make_vocabulary, read_rows
-from training.writing import WriterConfig, as_dataset, count, load_cases, load_start, shared_training
+from graph_handoff.console import say, set_quiet, table
+from training.graph_writer import grpo, sft
+from training.graph_writer.rewards import Scored, graph_f1, score
+from training.graph_writer.writing import WriterConfig, as_dataset, count, load_cases, load_start, shared_training
+from training.run_loop import RunConfig, epoch_order, train
+from training.t5 import train as t5
+from training.t5.examples import encode_row, make_vocabulary, read_rows
 
 WARM_UP = 5
 
@@ -92,7 +93,7 @@ def plain_arguments(folder: Path, config: Any) -> dict[str, Any]:
 
 def t5_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
     """The loop, and the tokens of a step."""
-    from handoff.config import load_config
+    from graph_handoff.config import load_config
 
     config = load_config(t5.CONFIG, "configs/t5/tiny.yaml", {"corpus": str(corpus), "steps": str(steps), "eval_steps": "100000"})
     rows = read_rows(corpus, "graph")
@@ -121,7 +122,7 @@ def t5_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
 
 def writer_parts(stage: Any, name: str, corpus: Path, steps: int) -> tuple[Any, dict[str, list[Any]]]:
     """A writer stage's tiny configuration, and its cases."""
-    from handoff.config import load_config
+    from graph_handoff.config import load_config
 
     overrides = {"corpus": str(corpus), "steps": str(steps), "eval_steps": "100000"}
     config: WriterConfig = load_config(stage.CONFIG, f"configs/{name}/tiny.yaml", overrides)

@@ -15,7 +15,7 @@ from pathlib import Path
 from eval.benchmarks import load_benchmark
 from eval.engine import run_trials
 from eval.executors.scripted import ScriptedExecutor
-from handoff.protocols import load_protocol
+from graph_handoff.protocols import load_protocol
 
 PROTOCOLS = ("nl", "ngh", "ngh-bare", "compact")
 

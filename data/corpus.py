@@ -15,16 +15,16 @@ from pydantic import Field
 
 from data.environments import ENVIRONMENTS, load_environment
 from data.labelled import LabelledGraph, read_graphs
-from handoff.codec import CODECS, load_codec
-from handoff.config import Config
-from handoff.console import say, table, track
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError, OutputError
-from handoff.files import read_json, sha256_file, sha256_json, write_text
-from handoff.graph import Graph
-from handoff.plan import Plan
-from handoff.protocols.prose import Prose
-from handoff.tokens import count_tokens
+from graph_handoff.codec import CODECS, load_codec
+from graph_handoff.config import Config
+from graph_handoff.console import say, table, track
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import InputError, OutputError
+from graph_handoff.files import read_json, sha256_file, sha256_json, write_text
+from graph_handoff.graph import Graph
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.tokens import count_tokens
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
@@ -101,7 +101,7 @@ class CorpusRow(NamedTuple):
 
     @property
     def plan(self) -> Plan:
-        return Plan.from_graph(self.delegation.plan)[0]
+        return Plan.from_graph(self.delegation.graph)
 
     @property
     def tools(self) -> Toolset:
@@ -142,7 +142,7 @@ def assign(record: LabelledGraph, held_out: set[str], validation: float) -> Spli
 
 def _row(record: LabelledGraph, split: Split, tools: Toolset, prose: Prose, seed: int) -> dict[str, Any]:
     delegation = record.to_delegation(tools)
-    texts = {name: load_codec(name).encode(delegation.plan, tools) for name in CODECS}
+    texts = {name: load_codec(name).encode(delegation.graph, tools) for name in CODECS}
     return {
         "id": record.id,
         "source": record.source,

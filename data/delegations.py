@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from data.environments import load_environment
-from handoff.delegation import Delegation, Tool, Toolset
-from handoff.errors import InputError, MissingDependencyError
-from handoff.files import read_jsonl
-from handoff.registry import known
+from graph_handoff.delegation import Delegation, Tool, Toolset
+from graph_handoff.errors import InputError, MissingDependencyError
+from graph_handoff.files import read_jsonl
+from graph_handoff.registry import known
 
 SENTENCES_A_TEMPLATE = 5
 """Of each text2sql question: its sentences are paraphrases of one another."""

@@ -16,10 +16,10 @@ from pydantic import Field
 from data.sources import SOURCES, check_format, detect
 from data.sources.base import NOT_STORABLE, Accepted, RecordError, Rejected, printable
 from data.trajectory import Trajectory
-from handoff.config import Config
-from handoff.console import say, table, track, warn
-from handoff.errors import ConfigError, InputError
-from handoff.files import atomic_write
+from graph_handoff.config import Config
+from graph_handoff.console import say, table, track, warn
+from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.files import atomic_write
 
 
 class ImportConfig(Config):

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, PlainSerializer
 
 from data.trajectory import Record, TaskInfo
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError
-from handoff.files import read_records, write_jsonl
-from handoff.graph import Graph
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import InputError
+from graph_handoff.files import read_records, write_jsonl
+from graph_handoff.graph import Graph
 
 WordsOf = Literal["task", "task+user"]
 """Whose words count as the task's own: its author's, or also what the user said before the call."""
@@ -44,7 +44,7 @@ class LiteralCounts(Record):
 
 
 class StepCounts(Record):
-    """Steps of reference paths, or whole references by their worst step; see `data.labels.places.Kind`."""
+    """Steps of reference paths, or whole references by their worst step; see `data.labels.value_paths.Kind`."""
 
     plain: int = 0
     selector: int = 0
@@ -92,7 +92,7 @@ class LabelledGraph(Record):
 
     def to_delegation(self, tools: Toolset) -> Delegation:
         """The delegation whose plan is this graph."""
-        return Delegation(id=self.id, task=self.task.text, tools=tools, plan=self.graph)
+        return Delegation(id=self.id, task=self.task.text, tools=tools, graph=self.graph)
 
 
 def read_graphs(path: str | Path) -> Iterator[LabelledGraph]:

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 from pydantic import Field, model_validator
 
 from data.labelled import read_graphs
-from handoff.config import Config
-from handoff.console import say, table, track, warn
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError, MissingDependencyError
-from handoff.files import read_json, write_jsonl
-from handoff.protocols import PROTOCOLS, Protocol
-from handoff.registry import make
-from handoff.routing import Decision, make_router
-from handoff.routing.llm import SYSTEM, prompt
-from handoff.routing.overhead import THRESHOLD, Overhead
-from handoff.tokens import count_tokens
+from graph_handoff.config import Config
+from graph_handoff.console import say, table, track, warn
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import InputError, MissingDependencyError
+from graph_handoff.files import read_json, write_jsonl
+from graph_handoff.protocols import PROTOCOLS, Protocol
+from graph_handoff.registry import make
+from graph_handoff.routing import Decision, make_router
+from graph_handoff.routing.llm import SYSTEM, prompt
+from graph_handoff.routing.overhead import THRESHOLD, Overhead
+from graph_handoff.tokens import count_tokens
 
 LLM_ANSWER = "GRAPH"
 

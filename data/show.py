@@ -18,14 +18,14 @@ from data.drawing.value_text import value_text
 from data.labelled import LabelledGraph
 from data.labels.record import label_trajectory
 from data.trajectory import Message, ToolCall, Trajectory
-from handoff.config import Config
-from handoff.console import say
-from handoff.errors import ConfigError, InputError, did_you_mean
-from handoff.files import as_record, write_text
-from handoff.graph import Graph
-from handoff.plan import Plan, Step, step_id
-from handoff.reference import format_path, rename
-from handoff.scalar import dumps
+from graph_handoff.config import Config
+from graph_handoff.console import say
+from graph_handoff.errors import ConfigError, InputError, did_you_mean
+from graph_handoff.files import as_record, write_text
+from graph_handoff.graph import Graph
+from graph_handoff.plan import Plan, Step, step_id
+from graph_handoff.reference import format_path, rename
+from graph_handoff.scalar import dumps
 
 MAX_RESULT = 160
 """Characters of a result or a message that the terminal shows."""
@@ -127,7 +127,7 @@ def _facts(record: Shown) -> str:
 
 def _step_rows(graph: Graph) -> Iterator[tuple[str, str, str]]:
     """Id, call, conditions of each step of the plan that the graph holds."""
-    plan, names = Plan.from_graph(graph)
+    plan, names = Plan.read(graph)
     for number, step in enumerate(plan.steps):
         own = step_id(number)
         yield names.get(own, own), call_text(step, names), _conditions(step, names)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handoff.files import read_records
+from graph_handoff.files import read_records
 
 Role = Literal["system", "user", "assistant", "tool"]
 Requestor = Literal["assistant", "user"]

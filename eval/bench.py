@@ -9,7 +9,7 @@ from eval.benchmarks import Benchmark
 from eval.engine import Job
 from eval.executors.scripted import ScriptedExecutor
 from eval.trial import Trial
-from handoff.protocols import Protocol, Routing
+from graph_handoff.protocols import Protocol, Routing
 
 
 class Bench:

@@ -1,6 +1,6 @@
 """A trained router in two charts of one SVG: what its scores are worth, and what its thresholds cost.
 
-Both are drawn from the tables of `router.json` (`training.router_artefact`), on tasks that nothing was chosen from.
+Both are drawn from the tables of `router.json` (`training.router.artefact`), on tasks that nothing was chosen from.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field
 
 from eval.curves_svg import COLOURS
 from eval.plot import FRAME, HEIGHT, WIDTH, Scale, draw_axes, svg_document
-from handoff.config import checked
-from handoff.routing.distilled import ROUTER_FILE, read_settings
-from training.calibration import Bin, Point
-from training.router_artefact import LEAST_THRESHOLD
+from graph_handoff.config import checked
+from graph_handoff.routing.distilled import ROUTER_FILE, read_settings
+from training.router.artefact import LEAST_THRESHOLD
+from training.router.calibration import Bin, Point
 
 _TOP, _LEGEND, _KEYS = 8, 44, 20
 _DOT = 9.0

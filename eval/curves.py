@@ -15,13 +15,13 @@ from pydantic import Field
 
 from eval.calibration_svg import calibration_svg
 from eval.curves_svg import Chart, Line, draw
-from handoff.config import Config
-from handoff.console import say, table, warn
-from handoff.errors import InputError
-from handoff.files import write_text
-from handoff.models.locate import CHECKPOINTS, folder_with
-from handoff.routing.distilled import ROUTER_FILE
-from training.run import BEST, LOG_FILE, MODEL_FOLDER
+from graph_handoff.artefacts import CHECKPOINTS, folder_with
+from graph_handoff.config import Config
+from graph_handoff.console import say, table, warn
+from graph_handoff.errors import InputError
+from graph_handoff.files import write_text
+from graph_handoff.routing.distilled import ROUTER_FILE
+from training.run_loop import BEST, LOG_FILE, MODEL_FOLDER
 
 MAX_CHARTS = 60
 Part = Literal["train", "validation", "held out"]

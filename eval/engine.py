@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 from eval.trial import Trial
-from handoff.errors import HandoffError
+from graph_handoff.errors import HandoffError
 
 Job = tuple[str, str, str, int]
 """benchmark, task id, protocol, seed: a trial's key."""

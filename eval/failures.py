@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from data.environments.base import Score
 from eval.trial import FailureKind
-from handoff.execution import Execution, StepOutcome
-from handoff.scalar import dumps
+from graph_handoff.execution import Execution, StepOutcome
+from graph_handoff.scalar import dumps
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import IO, Any
 import orjson
 from pydantic import Field, model_validator
 
+from data.runs.manifest import claim, complete, versions
 from eval.bench import Bench
 from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
 from eval.engine import Job, run_trials
@@ -20,15 +21,14 @@ from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
-from handoff.config import Config
-from handoff.console import say, set_quiet, table, track, warn
-from handoff.errors import ConfigError
-from handoff.files import cut_torn_line, write_text
-from handoff.protocols import PROTOCOLS, Protocol, load_protocol
-from handoff.registry import known
-from handoff.schema import STEP_TYPES
-from training.manifest import claim, complete, versions
-from training.run import StoppedError
+from graph_handoff.config import Config
+from graph_handoff.console import say, set_quiet, table, track, warn
+from graph_handoff.errors import ConfigError
+from graph_handoff.files import cut_torn_line, write_text
+from graph_handoff.protocols import PROTOCOLS, Protocol, load_protocol
+from graph_handoff.registry import known
+from graph_handoff.schema import STEP_TYPES
+from training.run_loop import StoppedError
 
 JOURNAL = "trials.part.jsonl"
 DEFAULT_ORACLE = ("nl", "ngh")
@@ -255,7 +255,7 @@ def _floor_notes(benchmarks: Mapping[str, Benchmark], limit: int | None) -> list
     """Tasks that every format gets right, because there is nothing to do."""
     notes = []
     for benchmark in benchmarks.values():
-        plans = [delegation.plan for delegation in list(benchmark.delegations.values())[:limit]]
+        plans = [delegation.graph for delegation in list(benchmark.delegations.values())[:limit]]
         empty = sum(not any(node.type in STEP_TYPES for node in plan.nodes) for plan in plans)
         if empty:
             notes.append(f"{benchmark.name}: {empty} of {len(plans)} plans hold no step, so every format scores 1 on them.")

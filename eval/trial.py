@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handoff.files import read_records, write_jsonl
+from graph_handoff.files import read_records, write_jsonl
 
 FailureKind = Literal[
     "unreadable_handoff",  # the receiver could not read the text at all
@@ -116,7 +116,7 @@ class Trial(Frozen):
     """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty without a graph."""
     facts: FactRecall | None = None
     pattern: str | None = None
-    """The task's computational pattern by the rules of handoff.routing.rules, whoever routed."""
+    """The task's computational pattern by the rules of graph_handoff.routing.rules, whoever routed."""
     route: Route | None = None
     """The router's decision, where the protocol has one."""
 

@@ -12,7 +12,7 @@ from data.workers import process_pool
 from eval.bench import Bench
 from eval.engine import Job
 from eval.trial import Trial
-from handoff.errors import HandoffError
+from graph_handoff.errors import HandoffError
 
 _bench: Bench | HandoffError | None = None
 """In a worker process: its own bench, or why it has none."""

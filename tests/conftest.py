@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from handoff.console import set_quiet
+from graph_handoff.console import set_quiet
 
 # A busy machine is no failure: no property is judged by how long its examples take.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

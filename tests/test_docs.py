@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handoff.cli import STAGES
+from graph_handoff.cli import STAGES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

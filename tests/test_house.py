@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from handoff.cli import STAGES, load_stage
-from handoff.config import load_config
+from graph_handoff.cli import STAGES, load_stage
+from graph_handoff.config import load_config
 
 ROOT = Path(__file__).parent.parent
-LAYERS = ("handoff", "data", "training", "eval")
+LAYERS = ("graph_handoff", "data", "training", "eval")
 """Each may import itself and those before it."""
 HEAVY = {"torch", "transformers", "datasets", "numpy", "scipy", "sklearn", "pandas", "inspect_ai", "tau2", "rich", "networkx"}
 LAUNCHER = "accelerate"
@@ -54,7 +54,7 @@ def test_the_direction_check_can_fail(tmp_path: Path) -> None:
 
 
 def test_the_library_and_the_command_line_start_light() -> None:
-    code = "import sys, handoff, handoff.cli, handoff.protocols.graph, handoff.codec.compact; print(*sys.modules)"
+    code = "import sys, graph_handoff.cli, graph_handoff.protocols.graph, graph_handoff.codec.compact; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert not {name.split(".")[0] for name in loaded} & HEAVY
 

@@ -14,15 +14,15 @@ from data.corpus import CorpusRow, read_corpus
 from data.environments import load_environment
 from data.environments.base import Environment
 from data.labels.replay import Replay, reaches_gold, run_plan
-from handoff.console import say, table, track
-from handoff.errors import InputError
-from handoff.files import write_text
-from handoff.plan import Plan
-from handoff.protocols.prose import Prose
-from handoff.protocols.reader import read_text
-from handoff.protocols.tfidf import TABLE_FILE, Keywords, fit, seal
-from handoff.tokens import count_tokens
-from training.run import MODEL_FOLDER, FitConfig, chosen, finish, open_run
+from graph_handoff.console import say, table, track
+from graph_handoff.errors import InputError
+from graph_handoff.files import write_text
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.protocols.prose.reader import read_text
+from graph_handoff.protocols.tfidf import TABLE_FILE, Keywords, fit, seal
+from graph_handoff.tokens import count_tokens
+from training.run_loop import MODEL_FOLDER, FitConfig, chosen, finish, open_run
 
 
 class TfIdfConfig(FitConfig):

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from handoff.graph import Edge, Graph, Node, predecessors
-from handoff.schema import RELATIONS, NodeType, Relation
+from graph_handoff.graph import Edge, Graph, Node, predecessors
+from graph_handoff.schema import RELATIONS, NodeType, Relation
 
 ROW = 26.0
 """Height of a node."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from data.drawing.layout import ROW, Block, Layout, lay_out
 from data.drawing.value_text import value_text
-from handoff.graph import Edge, Graph, Node
-from handoff.scalar import dumps
-from handoff.schema import NODE_MEANING, RELATIONS, NodeType, Relation
+from graph_handoff.graph import Edge, Graph, Node
+from graph_handoff.scalar import dumps
+from graph_handoff.schema import NODE_MEANING, RELATIONS, NodeType, Relation
 
 MAX_LABEL = 44
 """Characters of a box's text; the whole of it is in its tooltip."""

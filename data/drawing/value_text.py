@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handoff.reference import Reference
-from handoff.scalar import dumps
+from graph_handoff.reference import Reference
+from graph_handoff.scalar import dumps
 
 
 def value_text(value: Any) -> str:

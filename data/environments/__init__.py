@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from data.environments.base import Environment
 from data.environments.tau2 import DOMAINS, Tau2Environment
-from handoff.errors import InputError, did_you_mean
+from graph_handoff.errors import InputError, did_you_mean
 
 ENVIRONMENTS: dict[str, Callable[[], Environment]] = {
     f"tau2-{domain}": functools.partial(Tau2Environment, domain) for domain in DOMAINS

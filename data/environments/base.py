@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from data.trajectory import Record, Requestor, ToolCall
-from handoff.errors import HandoffError
-from handoff.execution import Result
-from handoff.scalar import loads
+from graph_handoff.errors import HandoffError
+from graph_handoff.execution import Result
+from graph_handoff.scalar import loads
 
 
 class EnvironmentCallError(HandoffError):

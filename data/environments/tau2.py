@@ -24,8 +24,8 @@ from data.environments.base import CallResult, EnvironmentCallError, EnvTask, Sc
 from data.environments.snapshot import Changes, FreshDatabase, LiveDatabase, Place
 from data.environments.tau2_text import task_text
 from data.trajectory import Requestor, ToolCall
-from handoff.errors import InputError, MissingDependencyError, did_you_mean
-from handoff.files import sha256_json
+from graph_handoff.errors import InputError, MissingDependencyError, did_you_mean
+from graph_handoff.files import sha256_json
 
 Split = Literal["train", "test"]
 

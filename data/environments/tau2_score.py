@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from data.environments.snapshot import Changes, Place
-from handoff.errors import shorten
+from graph_handoff.errors import shorten
 
 MAX_FINDINGS = 4  # shown for one part; the rest is counted
 

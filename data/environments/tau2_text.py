@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handoff.errors import InputError
+from graph_handoff.errors import InputError
 
 # What the user wants, what they know, how they act, what they do not know: the order a reader expects.
 PARTS = ("reason_for_call", "known_info", "task_instructions", "unknown_info")

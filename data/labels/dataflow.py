@@ -3,8 +3,8 @@
 No model takes part. The rules, in the order in which they are tried for each scalar of each argument:
 
 1. It stands in the task's own words: a literal.
-2. An earlier result holds an equal value, and such a match says enough (`data.labels.matches`): a reference to the earliest
-   result that held it, by the best path (`data.labels.places`). Where that path has a step that only the result tells (a key
+2. An earlier result holds an equal value, and such a match says enough (`match_strength`): a reference to the earliest
+   result that held it, by the best path (`data.labels.value_paths`). Where that path has a step that only the result tells (a key
    or an index), a later result that has a better path is taken instead.
 3. The tool's schema names it: a literal.
 4. It is a weak match, but stands beside better ones in the same record: a reference.
@@ -22,16 +22,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from data.labelled import LabelStats, LiteralCounts, StepCounts, WordsOf
-from data.labels.facts import Facts
-from data.labels.matches import Grade, grade
+from data.labels.domain_facts import Facts
+from data.labels.match_strength import Grade, grade
 from data.labels.order import Draft, add_conditions, add_order, scalars
-from data.labels.places import Answer, Kind, Place, field_of, identical
+from data.labels.value_paths import Answer, Kind, Place, field_of, identical
 from data.labels.words import Words
 from data.trajectory import Message, ToolCall, Trajectory
-from handoff.errors import HandoffError
-from handoff.plan import REPORT, Plan, Step, step_id
-from handoff.reference import Reference, resolve
-from handoff.scalar import dumps, loads
+from graph_handoff.errors import HandoffError
+from graph_handoff.plan import REPORT, Plan, Step, step_id
+from graph_handoff.reference import Reference, resolve
+from graph_handoff.scalar import dumps, loads
 
 MIN_AGREEING = 3
 """Arguments of one object that a record must agree with before a weak match in it counts."""

@@ -1,6 +1,6 @@
 """Keep-labels: which pieces of a prose plan the graph needs.
 
-A piece is needed if the documented reader (`handoff.protocols.reader`) reads less of the gold plan without it, or if it says a
+A piece is needed if the documented reader (`protocols.prose.reader`) reads less of the gold plan without it, or if it says a
 condition of the plan, which that reader does not read. They are found by greedy deletion: whole paragraphs, then runs of a
 clause's pieces, halved until single pieces are left; what lowers the agreement comes back. The prose of one writer repeats the
 same clauses with other values, so the pieces that one clause needed are tried first for the next one of the same form.
@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from handoff.delegation import Toolset
-from handoff.mentions import clauses
-from handoff.pieces import Span, join_pieces, split_pieces
-from handoff.plan import Plan
-from handoff.protocols.reader import read_text
-from handoff.protocols.wording import ORDINALS
-from handoff.reference import to_json
-from handoff.scalar import dumps
+from graph_handoff.delegation import Toolset
+from graph_handoff.mentions import clauses
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.prose.reader import read_text
+from graph_handoff.protocols.prose.wording import ORDINALS
+from graph_handoff.reference import to_json
+from graph_handoff.scalar import dumps
+from graph_handoff.spans import Span, join_pieces, split_pieces
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _VALUE = re.compile(rf'["`“].*["`”]|{"|".join(ORDINALS)}|.*\d.*|[A-Z].*')

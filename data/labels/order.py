@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from data.labels.matches import Grade, grade
-from data.labels.places import Answer
-from handoff.plan import Effect, Guard, Step, step_id
-from handoff.reference import Reference
-from handoff.scalar import Scalar
+from data.labels.match_strength import Grade, grade
+from data.labels.value_paths import Answer
+from graph_handoff.plan import Effect, Guard, Step, step_id
+from graph_handoff.reference import Reference
+from graph_handoff.scalar import Scalar
 
 MAX_STATUS = 40
 """Characters of a status; a longer text is no status."""

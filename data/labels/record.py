@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from data.labelled import LabelledGraph, WordsOf
 from data.labels.dataflow import LabelError, label
-from data.labels.facts import facts_of
+from data.labels.domain_facts import facts_of
 from data.trajectory import Trajectory, closure_problem
-from handoff.errors import InputError, shorten
-from handoff.graph import MAX_DEPTH, Graph
-from handoff.schema import MAX_EDGES, MAX_NODES
+from graph_handoff.errors import InputError, shorten
+from graph_handoff.graph import MAX_DEPTH, Graph
+from graph_handoff.schema import MAX_EDGES, MAX_NODES
 
 NOT_A_TRAJECTORY = "not a trajectory"
 NOT_CLOSED = "a call without exactly one result"

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from data.environments.base import Environment, Score
 from data.trajectory import Trajectory
-from handoff.execution import Execution, execute
-from handoff.plan import Guard, Plan, Step, step_id
-from handoff.reference import rename
+from graph_handoff.execution import Execution, execute
+from graph_handoff.plan import Guard, Plan, Step, step_id
+from graph_handoff.reference import rename
 
 _GONE = "gone"  # no step has this id
 

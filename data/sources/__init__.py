@@ -12,7 +12,7 @@ from pathlib import Path
 from data.sources import openai_chat, tau1, tau2
 from data.sources.base import RecordError, Rejected, Sample, Source
 from data.sources.stream import JsonStream, elements, json_lines, members
-from handoff.errors import InputError
+from graph_handoff.errors import InputError
 
 SOURCES: dict[str, Source] = {"tau1": tau1, "tau2": tau2, "openai": openai_chat}
 """Every format that a file can have, by the name that `--format` takes."""

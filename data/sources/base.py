@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from pydantic import ValidationError
 
 from data.trajectory import Trajectory
-from handoff.errors import InputError, shorten
+from graph_handoff.errors import InputError, shorten
 
 CHUNK = 1 << 20
 """Bytes read at a time. What is imported does not depend on it."""

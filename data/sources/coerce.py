@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from data.sources.base import AMBIGUOUS, BAD_ARGUMENTS, BAD_FIELD, NO_MESSAGES, NOT_CLOSED, NOT_JSON, RecordError
 from data.sources.stream import parse
 from data.trajectory import Message, Requestor, Role, ToolCall, closure_problem
-from handoff.errors import shorten
+from graph_handoff.errors import shorten
 
 ROLES: dict[str, Role] = {
     "system": "system",

@@ -11,7 +11,7 @@ from data.sources.base import BAD_FIELD, CHUNK, NO_TASK, Accepted, RecordError, 
 from data.sources.coerce import Notes, conversation, tool_schemas
 from data.sources.stream import JsonStream, elements, json_lines, leftover
 from data.trajectory import Message, Outcome, TaskInfo, Trajectory
-from handoff.errors import shorten
+from graph_handoff.errors import shorten
 
 
 def sniff(sample: Sample) -> bool:

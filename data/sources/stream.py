@@ -30,7 +30,7 @@ from data.sources.base import (
     RecordError,
     Rejected,
 )
-from handoff.errors import InputError, shorten
+from graph_handoff.errors import InputError, shorten
 
 MAX_RECORD = 16 << 20
 """Characters of the largest record that is read: bounds the memory that a damaged or hostile file can ask for."""

@@ -12,7 +12,7 @@ from data.sources.base import BAD_FIELD, CHUNK, RUN_FAILED, Accepted, RecordErro
 from data.sources.coerce import Notes, arguments, conversation, strings
 from data.sources.stream import JsonStream, elements, leftover
 from data.trajectory import Message, Outcome, TaskInfo, ToolCall, Trajectory
-from handoff.errors import shorten
+from graph_handoff.errors import shorten
 
 # The results do not name the domain; the policy that opens each run does, in its title.
 _POLICY_TITLE = re.compile(r"\s*#\s*(\w+)\s+agent\s+policy", re.IGNORECASE)

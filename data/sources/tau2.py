@@ -25,7 +25,7 @@ from data.sources.base import (
 from data.sources.coerce import Notes, arguments, conversation, strings, tool_schemas
 from data.sources.stream import JsonStream, elements, leftover, members
 from data.trajectory import Outcome, TaskInfo, ToolCall, Trajectory
-from handoff.errors import InputError, shorten
+from graph_handoff.errors import InputError, shorten
 
 
 @dataclass

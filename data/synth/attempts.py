@@ -19,7 +19,7 @@ from data.synth.base import DiscardedError, Recorder, Sampler, Story
 from data.synth.retail import RetailSampler
 from data.trajectory import Message, Outcome, TaskInfo, Trajectory
 from data.workers import process_pool
-from handoff.files import sha256_json
+from graph_handoff.files import sha256_json
 
 SAMPLERS: dict[str, type[RetailSampler] | type[AirlineSampler]] = {"tau2-retail": RetailSampler, "tau2-airline": AirlineSampler}
 """One sampler for each environment."""

@@ -15,7 +15,7 @@ from data.environments import load_environment
 from data.environments.base import CallResult, Environment, EnvTask
 from data.environments.tau2 import import_package
 from data.trajectory import ToolCall
-from handoff.scalar import dumps
+from graph_handoff.scalar import dumps
 
 T = TypeVar("T")
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval.benchmarks.base import Benchmark, Part
 from eval.benchmarks.tau2 import load_tau2
-from handoff.registry import known
+from graph_handoff.registry import known
 
 BENCHMARKS: dict[str, Callable[[str, Path, Part], Benchmark]] = {"tau2-retail": load_tau2, "tau2-airline": load_tau2}
 """Name -> loader(name, graphs.jsonl, part)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from data.environments.base import Environment
-from handoff.delegation import Delegation
+from graph_handoff.delegation import Delegation
 
 Part = Literal["test", "train", "all"]
 """Which of the benchmark's own tasks: its held-out split, the other one, or both."""

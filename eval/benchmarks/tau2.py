@@ -8,8 +8,8 @@ from pathlib import Path
 from data.environments import load_environment
 from data.labelled import read_graphs
 from eval.benchmarks.base import Benchmark, Part
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import InputError
 
 
 def load_tau2(name: str, graphs: Path, part: Part) -> Benchmark:

@@ -11,19 +11,19 @@ from typing import Any
 from data.environments.base import Environment, EnvironmentCallError, Score
 from eval.failures import Findings, explain
 from eval.trial import FactRecall, FailureKind, Route, StepRecord, Tokens, Trial
-from handoff.codec import load_codec
-from handoff.delegation import Delegation
-from handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
-from handoff.execution import Execution, execute
-from handoff.facts import recall
-from handoff.faithfulness import sources_of, unfaithful
-from handoff.graph_metrics import compare
-from handoff.plan import Plan
-from handoff.protocols import Protocol, Reading, Routing
-from handoff.routing import Decision
-from handoff.routing.rules import pattern_of
-from handoff.scalar import dumps
-from handoff.tokens import count_tokens
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
+from graph_handoff.execution import Execution, execute
+from graph_handoff.fact_recall import recall
+from graph_handoff.faithfulness import sources_of, unfaithful
+from graph_handoff.graph_metrics import compare
+from graph_handoff.plan import Plan
+from graph_handoff.protocols import Protocol, Reading, Routing
+from graph_handoff.routing import Decision
+from graph_handoff.routing.rules import pattern_of
+from graph_handoff.scalar import dumps
+from graph_handoff.tokens import count_tokens
 
 MAX_SHOWN = 400  # characters of a result that a record keeps
 
@@ -97,7 +97,7 @@ class ScriptedExecutor:
     def expected(self, delegation: Delegation) -> Execution:
         """What the delegation's own plan does in the environment; run once a task."""
         if delegation.id not in self._expected:
-            plan = Plan.from_graph(delegation.plan)[0]
+            plan = Plan.from_graph(delegation.graph)
             self._expected[delegation.id] = self._run(delegation.id, plan)[0]
         return self._expected[delegation.id]
 
@@ -112,7 +112,7 @@ class _Record:
 
     def __init__(self, benchmark: str, delegation: Delegation, protocol: str, seed: int) -> None:
         self.benchmark, self.delegation, self.protocol, self.seed = benchmark, delegation, protocol, seed
-        self.plan = load_codec("compact").encode(delegation.plan, delegation.tools)
+        self.plan = load_codec("compact").encode(delegation.graph, delegation.tools)
         self.decision: Decision | None = None
         self.handoff = ""
         self.decoded: str | None = None
@@ -126,20 +126,20 @@ class _Record:
         if reading.text != self.handoff:
             self.decoded = reading.text
             self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
-        plan = Plan.from_graph(self.delegation.plan)[0]
+        plan = Plan.from_graph(self.delegation.graph)
         found = recall(plan, reading.text, self.delegation.tools)
         self.facts = FactRecall(tools=found.tools, values=found.values, order=found.order)
         if reading.graph is not None:
-            self.graph = compare(reading.graph, self.delegation.plan) | {"repaired": float(reading.repaired)}
+            self.graph = compare(reading.graph, self.delegation.graph) | {"repaired": float(reading.repaired)}
         elif reading.backoff:  # a graph was due: it counts as one that is not valid
-            self.graph = compare(None, self.delegation.plan) | {"repaired": 0.0}
+            self.graph = compare(None, self.delegation.graph) | {"repaired": 0.0}
         if self.graph:
             self.graph |= {"backoff": float(reading.backoff)}
 
     def failed(self, kind: FailureKind, detail: str) -> Trial:
         """A trial that never came to a score."""
         if not self.graph and kind in ("unreadable_handoff", "invalid_graph", "unfaithful"):
-            self.graph = compare(None, self.delegation.plan) | {"repaired": 0.0}
+            self.graph = compare(None, self.delegation.graph) | {"repaired": 0.0}
         return self.trial(Score(reward=0.0), kind, detail)
 
     def trial(self, score: Score, failure: FailureKind | None = None, detail: str = "") -> Trial:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from handoff.errors import InputError
-from handoff.files import write_text
-from handoff.models.writer import ADAPTER_FILE, BASE_FOLDER, load_weights
-from training.manifest import MANIFEST_FILE
+from data.runs.manifest import MANIFEST_FILE
+from graph_handoff.errors import InputError
+from graph_handoff.files import write_text
+from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE, BASE_FOLDER, load_weights
 
 
 class Base(NamedTuple):

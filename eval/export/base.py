@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from handoff.config import Config
-from handoff.errors import ConfigError
+from graph_handoff.config import Config
+from graph_handoff.errors import ConfigError
 
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 

@@ -14,10 +14,10 @@ from eval.export.package import PICTURE_FILE, Run
 from eval.export.results import Result, Results
 from eval.report.model import ProtocolSummary
 from eval.report.words import count, metric_title, metric_value, percent, times
-from handoff.errors import ConfigError, InputError
-from handoff.files import write_text
-from handoff.models.locate import EXPORT_FILE
-from handoff.models.writer import ADAPTER_FILE
+from graph_handoff.artefacts import EXPORT_FILE
+from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.files import write_text
+from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, ModelCardData

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from eval.export.base import Kind
 from eval.export.package import FileInfo, list_files
 from eval.export.proof import TOLERANCE, check_onnx, difference, logits
-from handoff.console import say
-from handoff.errors import HandoffError, InputError
+from graph_handoff.console import say
+from graph_handoff.errors import HandoffError, InputError
 
 if TYPE_CHECKING:
     import torch
@@ -71,7 +71,7 @@ class Repository:
             raise PushError(f"{repo}: not logged in; {LOG_IN}")
         disable_progress_bars()
         self.repo = repo
-        self.api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"), token=token, library_name="handoff")
+        self.api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"), token=token, library_name="graph-handoff")
 
     @property
     def url(self) -> str:

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from data.runs.manifest import COMPLETE_FILE, MANIFEST_FILE
 from eval.export.adapter import Base, base_of, merge, pin
 from eval.export.base import Kind
 from eval.export.safety import safe_files
-from handoff.errors import InputError, OutputError
-from handoff.files import read_json, sha256_file, write_text
-from handoff.models.locate import EXPORT_FILE, folder_with
-from handoff.models.writer import ADAPTER_FILE
-from training.manifest import COMPLETE_FILE, MANIFEST_FILE
-from training.run import METRICS_FILE, MODEL_FOLDER
+from graph_handoff.artefacts import EXPORT_FILE, folder_with
+from graph_handoff.errors import InputError, OutputError
+from graph_handoff.files import read_json, sha256_file, write_text
+from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE
+from training.run_loop import METRICS_FILE, MODEL_FOLDER
 
 ONNX_FOLDER = "onnx"
 LICENCE_FILE = "LICENSE"

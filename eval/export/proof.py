@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval.export.base import Kind
-from handoff.errors import InputError
-from handoff.models.writer import ADAPTER_FILE
+from graph_handoff.errors import InputError
+from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE
 
 if TYPE_CHECKING:
     import torch

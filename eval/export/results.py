@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from data.runs.manifest import MANIFEST_FILE
 from eval.export.package import Run
 from eval.report.findings import measure
 from eval.report.load import load_published, load_run
 from eval.report.model import TRIALS_FILE, ModelInfo, ProtocolSummary, SuiteInfo
 from eval.report.summary import summarise
-from handoff.errors import InputError
-from handoff.models.locate import folder_with
-from training.manifest import MANIFEST_FILE
+from graph_handoff.artefacts import folder_with
+from graph_handoff.errors import InputError
 
 MEASURED_AGAIN = ("achieved_rate", "texts")
 """What a protocol says of its model after the evaluation's own texts, in part under the name of a held-out metric."""

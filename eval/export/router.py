@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eval.calibration_svg import calibration_svg
 from eval.export.base import ExportConfig, Kind
-from eval.export.run import export
+from eval.exporting import export
 
 KIND = Kind(
     name="router",
@@ -38,12 +38,12 @@ KIND = Kind(
         'print(model(**tokenizer(text, truncation=True, return_tensors="pt")).logits.softmax(-1))',
     ),
     load_note=(
-        "That is the classifier alone, by even odds. It reads what `handoff.routing.distilled.describe` writes of a delegation: "
+        "That is the classifier alone, by even odds. It reads what `routing.distilled.describe` writes of a delegation: "
         "the actions of its tools, then the task. The router also divides the logits by the temperature and takes the threshold, "
         "both in `router.json`, and so may decide otherwise; with `handoff` all of that is done."
     ),
     load_here=(
-        "from handoff import Delegation, Toolset, load_router",
+        "from graph_handoff import Delegation, Toolset, load_router",
         'router = load_router("hf:{repo}@{revision}")',
         'tools = Toolset.from_schemas([{{"name": "get_order"}}, {{"name": "cancel_order"}}])  # in OpenAI\'s form',
         'print(router.route(Delegation("1", "Cancel my order, then tell me the total refund.", tools)))',

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from handoff.errors import InputError
+from graph_handoff.errors import InputError
 
 BINARY = (".safetensors", ".onnx")
 ALLOWED = (*BINARY, ".json", ".txt", ".md")

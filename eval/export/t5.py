@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eval.export.base import ExportConfig, Kind
-from eval.export.run import export
+from eval.exporting import export
 
 KIND = Kind(
     name="t5",
@@ -29,7 +29,7 @@ KIND = Kind(
         "print(model.num_parameters())",
     ),
     load_here=(
-        "from handoff import load_protocol",
+        "from graph_handoff import load_protocol",
         'protocol = load_protocol("t5", run="hf:{repo}@{revision}")',
         "text = protocol.encode(delegation, seed=0)",
     ),

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from eval.report.model import SUITE_FILE, TRIALS_FILE, Published, SuiteInfo
 from eval.trial import Trial, read_trials
-from handoff.config import checked, parse_yaml
-from handoff.errors import InputError, did_you_mean
-from handoff.files import read_json, sha256_file
+from graph_handoff.config import checked, parse_yaml
+from graph_handoff.errors import InputError, did_you_mean
+from graph_handoff.files import read_json, sha256_file
 
 
 class Run(NamedTuple):

@@ -85,7 +85,7 @@ PATTERNS: dict[str, tuple[str, str]] = {
     "conditional": ("Conditional", "What is done depends on what is found."),
     "simple": ("Simple", "None of these."),
 }
-"""Computational patterns by the rules of handoff/routing/rules.py, each task under the first that fits."""
+"""Computational patterns by the rules of graph_handoff/routing/rules.py, each task under the first that fits."""
 
 BENCHMARKS: dict[str, str] = {"tau2-retail": "tau-bench retail", "tau2-airline": "tau-bench airline"}
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from data.environments.base import result_value
 from data.labels.dataflow import Labelled, label
-from data.labels.facts import Facts
+from data.labels.domain_facts import Facts
 from data.trajectory import Message, Outcome, TaskInfo, ToolCall, Trajectory
-from handoff.codec import compact
-from handoff.delegation import Toolset
-from handoff.execution import Result, execute
+from graph_handoff.codec import compact
+from graph_handoff.delegation import Toolset
+from graph_handoff.execution import Result, execute
 
 
 class Call(NamedTuple):

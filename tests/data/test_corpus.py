@@ -12,11 +12,11 @@ from data import corpus
 from data.corpus import CorpusConfig, check_disjoint
 from data.labelled import LabelledGraph, LabelStats, write_graphs
 from data.trajectory import TaskInfo
-from handoff.codec import load_codec
-from handoff.delegation import Toolset
-from handoff.errors import InputError, OutputError
-from handoff.graph import Graph
-from handoff.plan import Plan, Step
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Toolset
+from graph_handoff.errors import InputError, OutputError
+from graph_handoff.graph import Graph
+from graph_handoff.plan import Plan, Step
 
 
 def graph(number: int) -> Graph:

@@ -16,7 +16,7 @@ from data.environments import ENVIRONMENTS, load_environment
 from data.environments.base import result_value
 from data.environments.tau2 import Tau2Environment
 from data.environments.tau2_text import PARTS, task_text
-from handoff.errors import InputError, MissingDependencyError
+from graph_handoff.errors import InputError, MissingDependencyError
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -21,8 +21,8 @@ from data.environments.base import CallResult, EnvironmentCallError, EnvTask
 from data.environments.gold import replay, replay_gold
 from data.environments.tau2 import Tau2Environment, import_package
 from data.trajectory import ToolCall, closure_problem, read_trajectories
-from handoff.errors import InputError
-from handoff.files import write_jsonl
+from graph_handoff.errors import InputError
+from graph_handoff.files import write_jsonl
 
 pytestmark = pytest.mark.skipif(find_spec("tau2") is None, reason="the tau2 benchmark is not installed (make setup)")
 

@@ -18,8 +18,8 @@ from data.environments import gold
 from data.importing import ImportConfig, _SeenIds, run
 from data.sources import SOURCES
 from data.trajectory import Message, TaskInfo, Trajectory, closure_problem, read_trajectories
-from handoff.config import load_config
-from handoff.errors import ConfigError, InputError
+from graph_handoff.config import load_config
+from graph_handoff.errors import ConfigError, InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -129,7 +129,7 @@ def test_nothing_usable_is_exit_code_2_and_leaves_the_earlier_output(tmp_path: P
     trajectories, aside = imported(tmp_path, bad, code=2)
     assert len(trajectories) == 1 and len(aside) == 1
     assert "no record could be used" in capsys.readouterr().err
-    command = [sys.executable, "-m", "handoff.cli", "import", str(bad), "--out", str(tmp_path / "new.jsonl")]
+    command = [sys.executable, "-m", "graph_handoff.cli", "import", str(bad), "--out", str(tmp_path / "new.jsonl")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "no record could be used" in done.stderr
     assert not (tmp_path / "new.jsonl").exists()

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from label_factory import Call, Together, labelled, lines, replayed, trajectory
 
 from data.labels.dataflow import LabelError
-from data.labels.facts import Facts, facts_of
-from data.labels.places import Answer
-from handoff.delegation import Tool, Toolset
-from handoff.graph import validate
-from handoff.plan import Plan
-from handoff.reference import Reference
+from data.labels.domain_facts import Facts, facts_of
+from data.labels.value_paths import Answer
+from graph_handoff.delegation import Tool, Toolset
+from graph_handoff.graph import validate
+from graph_handoff.plan import Plan
+from graph_handoff.reference import Reference
 
 FIND = Call("find_user", {"name": "Mei Kovacs"}, "mei_kovacs_8020")
 USER = {"user_id": "mei_kovacs_8020", "orders": ["#W6390527", "#W6390528"], "address": {"city": "Denver", "state": "CO"}}
@@ -266,7 +266,7 @@ sayings = st.sampled_from(["abc123 please", "to Denver on May 20", "say:54.04"])
 def test_executing_a_label_reproduces_every_recorded_argument(turns: list[Any], task: str) -> None:
     source = trajectory(*turns, task=task)
     found = labelled(*turns, task=task)
-    assert Plan.from_graph(validate(found.plan.to_graph()))[0] == found.plan
+    assert Plan.from_graph(validate(found.plan.to_graph())) == found.plan
     recorded = [call.arguments for call, result in source.calls() if not result.error]
     assert json.dumps(replayed(source, found), sort_keys=True) == json.dumps(recorded, sort_keys=True)  # 1 is not 1.0, nor True
     assert found == labelled(*turns, task=task)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from data.labels.keep import KeepLabeller, _said, keyword_labels
-from handoff.delegation import Delegation, Tool, Toolset
-from handoff.pieces import join_pieces, split_pieces
-from handoff.plan import Guard, Plan, Step
-from handoff.protocols.prose import Prose
-from handoff.protocols.reader import read_text
-from handoff.reference import parse_reference as ref
+from graph_handoff.delegation import Delegation, Tool, Toolset
+from graph_handoff.plan import Guard, Plan, Step
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.protocols.prose.reader import read_text
+from graph_handoff.reference import parse_reference as ref
+from graph_handoff.spans import join_pieces, split_pieces
 
 
 def _tool(name: str, *parameters: str) -> Tool:

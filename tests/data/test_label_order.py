@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from label_factory import Call, labelled
 
-from handoff.plan import Effect, Guard, Step
-from handoff.reference import Reference
+from graph_handoff.plan import Effect, Guard, Step
+from graph_handoff.reference import Reference
 
 ORDER = {"order_id": "#W6390527", "user_id": "mei_kovacs_8020", "status": "pending", "total": 10, "note": None, "place": "a"}
 GET = Call("get_order", {"order_id": "#W6390527"}, ORDER)

@@ -11,15 +11,15 @@ import pytest
 from data.environments import load_environment
 from data.environments.base import Environment
 from data.labels.dataflow import label
-from data.labels.facts import facts_of
+from data.labels.domain_facts import facts_of
 from data.labels.record import label_trajectory
 from data.labels.replay import feeding, run_plan, run_recorded, some_order, with_steps
 from data.sources import SOURCES, detect
 from data.sources.base import Accepted
 from data.trajectory import Trajectory
-from handoff.codec import compact
-from handoff.delegation import Toolset
-from handoff.plan import Plan
+from graph_handoff.codec import compact
+from graph_handoff.delegation import Toolset
+from graph_handoff.plan import Plan
 
 pytest.importorskip("tau2")
 
@@ -46,7 +46,7 @@ def test_every_gold_plan_scores_through_the_compact_codec(domain: str) -> None:
     tools = Toolset.from_schemas(load_environment(f"tau2-{domain}").tools)
     for trajectory in gold(domain):
         graph = plan_of(trajectory).to_graph()
-        read = Plan.from_graph(compact.decode(compact.encode(graph, tools), tools))[0]
+        read = Plan.from_graph(compact.decode(compact.encode(graph, tools), tools))
         found = run_plan(environment_of(trajectory), trajectory.task.id, read)
         assert found.score.reward == 1, (trajectory.id, found.score.detail)
     assert len(gold(domain)) == {"retail": 114, "airline": 50}[domain]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.labels.matches import Grade, grade
+from data.labels.match_strength import Grade, grade
 from data.labels.words import Words, split_words
 
 TEXT = """You're Mei Kovacs (zip 28236) and want Yusuf's two water bottles, the Gift-Card, $1,250.50 back, a refund of $50.00

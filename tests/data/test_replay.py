@@ -8,9 +8,9 @@ import pytest
 
 from data.environments import load_environment
 from data.labels.dataflow import label
-from data.labels.facts import facts_of
+from data.labels.domain_facts import facts_of
 from data.labels.replay import reaches_gold, run_plan
-from handoff.plan import REPORT, Plan, Step
+from graph_handoff.plan import REPORT, Plan, Step
 
 pytest.importorskip("tau2")
 

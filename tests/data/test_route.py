@@ -13,13 +13,13 @@ from pydantic import ValidationError
 from data.labelled import LabelledGraph, write_graphs
 from data.labels.record import label_trajectory
 from data.route import LLM_ANSWER, RouteConfig, run
-from handoff.delegation import Toolset
-from handoff.errors import ConfigError, HandoffError, InputError
-from handoff.files import read_jsonl
-from handoff.routing.llm import SYSTEM, LLMRouter, prompt
-from handoff.routing.overhead import Overhead
-from handoff.routing.rules import RuleRouter
-from handoff.tokens import count_tokens
+from graph_handoff.delegation import Toolset
+from graph_handoff.errors import ConfigError, HandoffError, InputError
+from graph_handoff.files import read_jsonl
+from graph_handoff.routing.llm import SYSTEM, LLMRouter, prompt
+from graph_handoff.routing.overhead import Overhead
+from graph_handoff.routing.rules import RuleRouter
+from graph_handoff.tokens import count_tokens
 
 TASKS = ("Cancel my order.", "Look at each lamp.", "Hello.", "Cancel my order if it is late.")
 FORMATS = ("graph", "nl", "nl", "nl")
@@ -117,7 +117,7 @@ def test_explaining_one_task_gives_a_model_as_router_its_tokens(tools: Path, cap
 
 
 def test_explaining_a_file_weighs_the_messages(graphs: Path, tools: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from handoff.protocols import load_protocol
+    from graph_handoff.protocols import load_protocol
 
     toolset = Toolset.from_schemas(TOOLS)
     delegations = [plan(number, task).to_delegation(toolset) for number, task in enumerate(TASKS)]

@@ -18,9 +18,9 @@ from data.drawing.svg import draw
 from data.labels.record import label_trajectory
 from data.show import ShowConfig, run, to_html, to_svg
 from data.trajectory import Trajectory
-from handoff.errors import ConfigError, InputError
-from handoff.graph import Edge, Graph, Node
-from handoff.schema import NodeType, Relation
+from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.graph import Edge, Graph, Node
+from graph_handoff.schema import NodeType, Relation
 
 EVIL = '<script>alert("x")</script> & \x1b[31mred\x1b[0m'
 ORDER = {"order_id": "#W6390527", "status": "pending", "items": [{"name": "Desk Lamp", "id": "8384507844"}]}

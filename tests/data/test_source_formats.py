@@ -41,7 +41,7 @@ from data.sources.base import (
     Accepted,
 )
 from data.trajectory import Trajectory, closure_problem
-from handoff.errors import InputError
+from graph_handoff.errors import InputError
 
 
 def one(form: str, path: Path) -> Trajectory:

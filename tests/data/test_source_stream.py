@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from data.sources import stream as module
 from data.sources.base import BAD_FIELD, BAD_UTF8, NOT_FINITE, NOT_JSON, TOO_LARGE, TRUNCATED, WHOLE, RecordError, Rejected
 from data.sources.stream import JsonStream, elements, json_lines, leftover, members
-from handoff.errors import InputError
+from graph_handoff.errors import InputError
 
 CHUNKS = (1, 2, 3, 7, 64, 1 << 20)
 

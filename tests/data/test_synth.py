@@ -15,11 +15,11 @@ import pytest
 from data.environments import load_environment
 from data.synth.attempts import SAMPLERS, attempt, sample_trajectory
 from data.synth.base import DiscardedError, free_users, held_out_users, load_database
-from data.synth.run import NoMorePlansError, SynthConfig, run
+from data.synthesis import NoMorePlansError, SynthConfig, run
 from data.trajectory import Trajectory, closure_problem, read_trajectories
-from handoff.config import load_config
-from handoff.errors import ConfigError
-from handoff.scalar import dumps
+from graph_handoff.config import load_config
+from graph_handoff.errors import ConfigError
+from graph_handoff.scalar import dumps
 
 pytestmark = pytest.mark.skipif(find_spec("tau2") is None, reason="the tau2 benchmark is not installed (make setup)")
 
@@ -152,7 +152,7 @@ def test_plans_are_as_mixed_as_the_gold_ones(name: str) -> None:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_labels_bind_what_only_a_lookup_tells(name: str) -> None:
     """By the data-flow labels: a reference with a selector or plain fields, no position and no id as a key."""
-    label, facts_of = pytest.importorskip("data.labels.dataflow").label, pytest.importorskip("data.labels.facts").facts_of
+    label, facts_of = pytest.importorskip("data.labels.dataflow").label, pytest.importorskip("data.labels.domain_facts").facts_of
     kinds: Counter[str] = Counter()
     for plan in plans(name)[:60]:
         for step in label(plan, facts_of(plan)).plan.steps:

@@ -9,11 +9,11 @@ import orjson
 
 from eval.export.base import Kind
 from eval.export.proof import SENTENCES
-from handoff.delegation import Toolset
-from handoff.models.autoencoder import GraphAutoencoder
-from handoff.models.vocabulary import build_vocabulary
-from handoff.plan import Plan, Step
-from handoff.reference import Reference
+from graph_handoff.delegation import Toolset
+from graph_handoff.linearization.vocabulary import build_vocabulary
+from graph_handoff.plan import Plan, Step
+from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
+from graph_handoff.reference import Reference
 
 SCHEMAS = [
     {"name": "get_order", "parameters": {"properties": {"order_id": {"type": "string"}}}},
@@ -51,7 +51,7 @@ def finished(folder: Path, stage: str, config: dict[str, Any] | None = None, par
 
 def t5_run(folder: Path) -> Path:
     """An autoencoder that was made and not trained."""
-    from training.t5 import Architecture, make_model
+    from training.t5.train import Architecture, make_model
 
     vocabulary = build_vocabulary([(plan(number), TOOLS) for number in range(8)], min_plans=2, min_share=0.1, max_categories=8)
     sizes = Architecture(d_model=16, d_ff=16, layers=1, heads=2)
@@ -63,7 +63,7 @@ def trained_t5_run(folder: Path) -> Path:
     """A run of `handoff train t5` on a corpus of its own, a few steps long."""
     from datasets import Dataset, DatasetDict
 
-    from training import t5
+    from training.t5 import train as t5
 
     corpus = folder.parent / "corpus"
     parts = {"train": range(40), "validation": range(40, 44), "test": range(44, 50)}

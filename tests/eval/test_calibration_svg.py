@@ -17,9 +17,9 @@ from eval.calibration_svg import calibration_svg
 from eval.curves import CurvesConfig
 from eval.curves import run as curves
 from eval.export import router
-from eval.export.run import export
-from handoff.errors import InputError
-from training.calibration import at_threshold, curve, expected_calibration_error, reliability
+from eval.exporting import export
+from graph_handoff.errors import InputError
+from training.router.calibration import at_threshold, curve, expected_calibration_error, reliability
 
 SVG = "{http://www.w3.org/2000/svg}"
 SCORES = st.floats(0, 1)

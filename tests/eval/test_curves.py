@@ -11,7 +11,7 @@ import pytest
 
 from eval.curves import CurvesConfig, read_log, run
 from eval.curves_svg import Chart, Line, draw
-from handoff.errors import InputError
+from graph_handoff.errors import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -18,15 +18,15 @@ from eval.export.base import ExportConfig, Kind
 from eval.export.card import licence
 from eval.export.package import list_files
 from eval.export.proof import SENTENCES, check_onnx, difference, logits
-from eval.export.run import export
 from eval.export.safety import safe_files
+from eval.exporting import export
 from eval.report.load import load_published, load_run
 from eval.report.model import ModelInfo
 from eval.report.summary import summarise
-from handoff.config import load_config
-from handoff.delegation import Delegation
-from handoff.errors import ConfigError, InputError, OutputError
-from handoff.protocols.t5 import T5
+from graph_handoff.config import load_config
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import ConfigError, InputError, OutputError
+from graph_handoff.protocols.t5.protocol import T5
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_every_kind_loads_again(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_is_loaded_as_it_was_trained(tmp_path: Path) -> None:
-    from handoff.models.writer import GraphWriter
+    from graph_handoff.protocols.graph_writer.model import GraphWriter
 
     run = grpo_run(tmp_path / "run")
     trained = tokenizer(tmp_path / "alone")
@@ -194,7 +194,7 @@ def test_an_adapter_beside_its_base_is_merged_or_refused(tmp_path: Path) -> None
         exported(grpo.KIND, run, tmp_path / "out")
     out = exported(grpo.KIND, run, tmp_path / "out", merge=True)
     assert not [file.path for file in list_files(out) if file.path.startswith(("adapter", "base"))]
-    from handoff.models.writer import GraphWriter
+    from graph_handoff.protocols.graph_writer.model import GraphWriter
 
     texts = ["Return the desk lamp", "refund it to the"]
     assert GraphWriter.load(out).write(texts) == GraphWriter.load(run / "model").write(texts)

@@ -21,10 +21,10 @@ from eval.export.base import ExportConfig
 from eval.export.hub import PushError, Repository
 from eval.export.package import list_files
 from eval.export.proof import difference, logits
-from handoff.delegation import Delegation
-from handoff.errors import InputError
-from handoff.models.locate import DownloadError, find_run
-from handoff.protocols.t5 import T5
+from graph_handoff.artefacts import DownloadError, find_run
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import InputError
+from graph_handoff.protocols.t5.protocol import T5
 
 REPO = "acme/handoff-t5"
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,7 @@ def test_what_was_pushed_loads_with_transformers_alone_and_with_the_library(
     assert all(bool((weights[name] == tensor).all()) for name, tensor in model.state_dict().items())
     text = here.encode(delegation, seed=0)
     assert there.encode(delegation, seed=0) == text
-    assert there.decode(text, TOOLS).graph.same_as(delegation.plan)
+    assert there.decode(text, TOOLS).graph.same_as(delegation.graph)
 
 
 def test_a_router_loads_by_the_lines_of_its_card(hub: HubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,7 +306,7 @@ def test_a_trained_run_goes_to_the_hub_and_back(hub: HubServer, tmp_path: Path) 
         delegation = Delegation(str(number), "Cancel it.", TOOLS, plan(number).to_graph())
         text = here.encode(delegation, seed=0)
         assert there.encode(delegation, seed=0) == text
-        assert there.decode(text, TOOLS).graph.same_as(delegation.plan)
+        assert there.decode(text, TOOLS).graph.same_as(delegation.graph)
 
 
 @pytest.mark.slow
@@ -317,7 +317,7 @@ def test_the_command_line_pushes_and_fails_with_its_exit_code(trained: Path, tmp
         words = [
             sys.executable,
             "-m",
-            "handoff.cli",
+            "graph_handoff.cli",
             "export",
             "t5",
             str(trained),

@@ -15,12 +15,12 @@ from trial_factory import PROTOCOLS, suite, trials, write_run
 
 from eval.report.load import load_published, load_run
 from eval.report.model import ModelInfo, Summary
-from eval.report.run import ReportConfig, run
 from eval.report.summary import summarise
 from eval.report.words import FAILURES, GRAPH, SHARES, metric_plans, metric_title, percent, share, signed, visible
+from eval.reporting import ReportConfig, run
 from eval.trial import FailureKind, Route, Trial, write_trials
-from handoff.console import set_quiet
-from handoff.files import write_text
+from graph_handoff.console import set_quiet
+from graph_handoff.files import write_text
 
 NAMES = ("report.html", "report.md", "report.json")
 

@@ -9,9 +9,9 @@ import orjson
 import pytest
 from trial_factory import write_run
 
-from eval.report.run import ReportConfig, run
-from handoff.config import load_config
-from handoff.errors import InputError
+from eval.reporting import ReportConfig, run
+from graph_handoff.config import load_config
+from graph_handoff.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 

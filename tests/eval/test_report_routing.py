@@ -9,13 +9,13 @@ from trial_factory import suite, trials
 
 from eval.report.load import load_published, load_run
 from eval.report.model import BenchmarkSummary, ModelInfo
-from eval.report.run import ReportConfig, run
 from eval.report.summary import summarise
+from eval.reporting import ReportConfig, run
 from eval.suite import SuiteConfig
 from eval.trial import Route, Trial, write_trials
-from handoff.console import set_quiet
-from handoff.errors import InputError
-from handoff.files import write_text
+from graph_handoff.console import set_quiet
+from graph_handoff.errors import InputError
+from graph_handoff.files import write_text
 
 FORMATS = ["nl", "ngh", "routed", "routed-b"]
 SHARED = {"protocols": FORMATS, "family": ["ngh"], "oracle": ["nl", "ngh"], "seeds": [0], "models": {}}

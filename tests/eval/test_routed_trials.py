@@ -9,11 +9,11 @@ from toy_benchmark import ToyEnvironment, delegation
 
 from eval.executors.scripted import ScriptedExecutor
 from eval.trial import Route, Trial
-from handoff.errors import HandoffError
-from handoff.protocols import Protocol, load_protocol
-from handoff.protocols.routed import MARK, Routed
-from handoff.routing.llm import LLMRouter
-from handoff.tokens import count_tokens
+from graph_handoff.errors import HandoffError
+from graph_handoff.protocols import Protocol, load_protocol
+from graph_handoff.protocols.routed import MARK, Routed
+from graph_handoff.routing.llm import LLMRouter
+from graph_handoff.tokens import count_tokens
 
 
 def trial(protocol: Protocol) -> Trial:

@@ -9,13 +9,13 @@ from toy_benchmark import PLAN, ToyEnvironment, delegation
 
 from eval.executors.scripted import ScriptedExecutor
 from eval.trial import Trial
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, HandoffError, UnfaithfulError
-from handoff.plan import Plan, Step
-from handoff.protocols import load_protocol
-from handoff.protocols.base import Reading
-from handoff.reference import Reference
-from handoff.tokens import count_tokens
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import CodecError, HandoffError, UnfaithfulError
+from graph_handoff.plan import Plan, Step
+from graph_handoff.protocols import load_protocol
+from graph_handoff.protocols.base import Reading
+from graph_handoff.reference import Reference
+from graph_handoff.tokens import count_tokens
 
 
 class Sends:

@@ -14,9 +14,9 @@ from eval.engine import Job
 from eval.report.model import SuiteInfo
 from eval.suite import JOURNAL, ProtocolSpec, SuiteConfig
 from eval.trial import Trial, read_trials
-from handoff.config import load_config
-from handoff.errors import ConfigError, HandoffError, OutputError
-from training.run import EXIT_STOPPED, StoppedError
+from graph_handoff.config import load_config
+from graph_handoff.errors import ConfigError, HandoffError, OutputError
+from training.run_loop import EXIT_STOPPED, StoppedError
 
 
 @pytest.fixture

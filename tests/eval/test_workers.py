@@ -16,9 +16,9 @@ from eval.bench import Bench
 from eval.engine import Job, run_trials
 from eval.trial import Trial
 from eval.workers import Workers
-from handoff.errors import HandoffError, InputError
-from handoff.protocols import load_protocol
-from handoff.protocols.routed import Routed
+from graph_handoff.errors import HandoffError, InputError
+from graph_handoff.protocols import load_protocol
+from graph_handoff.protocols.routed import Routed
 
 TASKS = [f"cancel-{number}" for number in range(5)]
 JOBS = [("toy", task, name, seed) for task in TASKS for name in ("nl", "compact") for seed in (0, 1)]

@@ -7,9 +7,9 @@ from typing import Any
 
 from data.environments.base import CallResult, EnvironmentCallError, Score
 from eval.benchmarks.base import Benchmark
-from handoff.delegation import Delegation, Tool, Toolset
-from handoff.plan import Effect, Guard, Plan, Step
-from handoff.reference import Reference, Select
+from graph_handoff.delegation import Delegation, Tool, Toolset
+from graph_handoff.plan import Effect, Guard, Plan, Step
+from graph_handoff.reference import Reference, Select
 
 TOOLS = Toolset(
     [

@@ -15,7 +15,7 @@ import orjson
 
 from eval.report.model import ModelInfo, SuiteInfo
 from eval.trial import FactRecall, StepRecord, Tokens, Trial, write_trials
-from handoff.files import write_text
+from graph_handoff.files import write_text
 
 PEOPLE = ["Yusuf Rossi", "Mia Garcia", "Aarav Santos", "Sofia Li", "Noah Brown", "Fatima Johnson", "Liam Khan"]
 ITEMS = ["desk lamp", "mechanical keyboard", "smart thermostat", "hiking boots", "water bottle", "e-reader", "backpack"]

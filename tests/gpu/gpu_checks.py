@@ -12,9 +12,10 @@ import pytest
 from safetensors.torch import load_file
 from toy_corpus import CrashError, crash, stop_at, write_corpus
 
-from handoff.models.autoencoder import GraphAutoencoder
-from handoff.models.writer import GraphWriter
-from training import grpo, sft, t5
+from graph_handoff.protocols.graph_writer.model import GraphWriter
+from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
+from training.graph_writer import grpo, sft
+from training.t5 import train as t5
 
 SIZES = {"vocabulary": 350, "hidden": 24, "intermediate": 24, "layers": 1, "heads": 2}
 TOLERANCE = {"cuda": 2**-7, "cpu": 0.0}

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.calibration import (
+from training.router.artefact import Goal, interval
+from training.router.calibration import (
     at_threshold,
     choose_threshold,
     curve,
@@ -15,7 +16,6 @@ from training.calibration import (
     log_loss,
     reliability,
 )
-from training.router_artefact import Goal, interval
 
 PAIRS = st.lists(st.tuples(st.floats(-8, 8), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=40)
 SCORED = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=40)

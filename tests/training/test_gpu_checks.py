@@ -9,7 +9,7 @@ import pytest
 from gpu_checks import Checks
 
 from benchmarks import gpu
-from training import grpo, sft
+from training.graph_writer import grpo, sft
 
 
 @pytest.fixture(scope="module")

@@ -15,17 +15,17 @@ import orjson
 import pytest
 from toy_corpus import SCHEMAS, CrashError, crash, outcome, plan, stop_at, write_corpus
 
-from handoff.codec import load_codec
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, ConfigError, InputError
-from handoff.faithfulness import unfaithful
-from handoff.models.writer import GraphWriter
-from handoff.plan import Plan
-from handoff.protocols.rl import Rl
-from training import grpo, sft
-from training.rewards import Case, Failed, RewardError, Scored, graph_f1
-from training.run import StoppedError
-from training.writing import load_cases
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import CodecError, ConfigError, InputError
+from graph_handoff.faithfulness import unfaithful
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.graph_writer.model import GraphWriter
+from graph_handoff.protocols.graph_writer.protocol import Rl
+from training.graph_writer import grpo, sft
+from training.graph_writer.rewards import Case, Failed, RewardError, Scored, graph_f1
+from training.graph_writer.writing import load_cases
+from training.run_loop import StoppedError
 
 ROOT = Path(__file__).parents[2]
 TOOLS = Toolset.from_schemas(SCHEMAS)
@@ -112,7 +112,19 @@ def test_a_signal_saves_and_the_same_command_goes_on(
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["sft", "grpo"])
 def test_a_killed_process_resumes_to_the_same_end(stage: str, corpus: Path, start: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "handoff.cli", "train", stage, "--corpus", str(corpus), "--steps", "40", "--eval_steps", "5"]
+    command = [
+        sys.executable,
+        "-m",
+        "graph_handoff.cli",
+        "train",
+        stage,
+        "--corpus",
+        str(corpus),
+        "--steps",
+        "40",
+        "--eval_steps",
+        "5",
+    ]
     if stage == "sft":
         command += ["--architecture", str(SIZES).replace("'", ""), "--max_new_tokens", "60"]
     else:
@@ -232,7 +244,7 @@ def test_nothing_sent_holds_an_identifier_of_its_own(start: Path) -> None:
     for number in range(50, 60):
         one = delegation(number)
         text = protocol.encode(one, 0)
-        assert unfaithful(protocol.decode(text, TOOLS).text, [one.task, compact.encode(one.plan, TOOLS), *TOOLS.words]) == []
+        assert unfaithful(protocol.decode(text, TOOLS).text, [one.task, compact.encode(one.graph, TOOLS), *TOOLS.words]) == []
 
 
 def rewards(corpus: Path, start: Path, fidelity: Any, **changes: Any) -> tuple[grpo.Rewards, list[Case]]:

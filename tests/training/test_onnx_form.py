@@ -9,11 +9,11 @@ import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification, set_seed
 
-from handoff.errors import ConfigError
-from training import router_model
-from training.onnx_form import for_export
-from training.router_model import Architecture, make_model
-from training.word_pieces import train_word_pieces
+from graph_handoff.errors import ConfigError
+from training.lingua.word_pieces import train_word_pieces
+from training.router import model as router_model
+from training.router.model import Architecture, make_model
+from training.router.onnx_form import for_export
 
 TEXTS = [f"cancel order number {number} of the shop, then tell me its total" for number in range(20)]
 LENGTHS = (40, 1, 17)

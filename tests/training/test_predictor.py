@@ -8,11 +8,11 @@ import orjson
 import pytest
 from toy_corpus import row, save
 
-from handoff.delegation import Tool, Toolset
-from handoff.models.predictor import Library
-from handoff.plan import Plan, Step
-from handoff.reference import parse_reference as ref
-from training.predictor import PredictorConfig, run
+from graph_handoff.delegation import Tool, Toolset
+from graph_handoff.plan import Plan, Step
+from graph_handoff.protocols.delta.plan_library import Library
+from graph_handoff.reference import parse_reference as ref
+from training.delta.train import PredictorConfig, run
 
 TOOLS = [
     {"name": "get_user", "parameters": {"properties": {"user_id": {"type": "string"}}}},

@@ -11,11 +11,11 @@ from data.environments import load_environment
 from data.environments.base import EnvironmentCallError
 from data.environments.gold import replay_gold
 from data.labels.record import label_trajectory
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import CodecError, GraphError
-from handoff.models.dictation import read_written, source_of, target_of
-from handoff.plan import Plan
-from training.rewards import PARTS, Case, Executes, Failed, Fidelity, Scored, brevity, graph_f1, score
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import CodecError, GraphError
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.graph_writer.texts import read_written, source_of, target_of
+from training.graph_writer.rewards import PARTS, Case, Executes, Failed, Fidelity, Scored, brevity, graph_f1, score
 
 TOOLS = Toolset.from_schemas(SCHEMAS)
 
@@ -101,22 +101,22 @@ def real() -> list[Case]:
     tools = Toolset.from_schemas(environment.tools)
     cases = []
     for trajectory in list(replay_gold("tau2-retail"))[:40]:
-        gold = label_trajectory(trajectory).to_delegation(tools).plan
+        gold = label_trajectory(trajectory).to_delegation(tools).graph
         source = source_of(Delegation(trajectory.id, "", tools, gold))
-        cases.append(Case(trajectory.id, "retail", source, target_of(Plan.from_graph(gold)[0], source, tools), gold, tools))
+        cases.append(Case(trajectory.id, "retail", source, target_of(Plan.from_graph(gold), source, tools), gold, tools))
     return cases
 
 
 def test_every_real_plan_can_be_said_without_an_identifier_of_ones_own(real: list[Case]) -> None:
     for case in real:
-        assert read_written(case.target, case.source, case.tools).plan == Plan.from_graph(case.gold)[0]
+        assert read_written(case.target, case.source, case.tools).plan == Plan.from_graph(case.gold)
         assert reward(case.target, case) == pytest.approx(brevity(length(case.target), length(case.target)))
 
 
 def test_carried_out_in_the_real_environment_no_trick_passes(real: list[Case]) -> None:
     executes = Executes()
     environment = load_environment("tau2-retail")
-    idle = [c for c in real if not any(environment.is_write(step.name) for step in Plan.from_graph(c.gold)[0].steps)]
+    idle = [c for c in real if not any(environment.is_write(step.name) for step in Plan.from_graph(c.gold).steps)]
     assert idle, "a plan that writes nothing: an empty one leaves the same state"
     for case in [*real[:3], *idle[:2]]:
         honest = reward(case.target, case, executes)

@@ -14,26 +14,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from data.delegations import RoutingTask
-from handoff import load_router
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import ConfigError, InputError
-from handoff.graph import Graph
-from handoff.routing import Decision
-from handoff.routing.llm import LLMRouter
-from handoff.routing.rules import RuleRouter
-from training import router
-from training.near_texts import NearTexts, fingerprint, together
-from training.recombination import deciding_words, recombine
-from training.router import RouterConfig, _Loss, check_free, goal_of, new_tasks
-from training.router_data import (
+from graph_handoff import load_router
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.graph import Graph
+from graph_handoff.routing import Decision
+from graph_handoff.routing.llm import LLMRouter
+from graph_handoff.routing.rules import RuleRouter
+from training.router import train as router
+from training.router.augmentation import deciding_words, recombine
+from training.router.examples import (
     check_disjoint,
     mean_tokens,
     read_outcomes,
     split_tasks,
     to_examples,
 )
-from training.router_model import Architecture, make_model, without_signals
-from training.teacher import ABSTAINS, Lesson, Teacher, read_decisions
+from training.router.model import Architecture, make_model, without_signals
+from training.router.near_duplicates import NearTexts, fingerprint, together
+from training.router.teacher import ABSTAINS, Lesson, Teacher, read_decisions
+from training.router.train import RouterConfig, _Loss, check_free, goal_of, new_tasks
 
 
 def task(text: str, domain: str = "shop", group: str = "") -> RoutingTask:

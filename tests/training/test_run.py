@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from handoff.errors import InputError, OutputError
-from training.manifest import claim, complete
-from training.run import RunConfig, _Log, _Stop, finish, last_checkpoint, open_run
+from data.runs.manifest import claim, complete
+from graph_handoff.errors import InputError, OutputError
+from training.run_loop import RunConfig, _Log, _Stop, finish, last_checkpoint, open_run
 
 
 class Example(RunConfig):
@@ -31,7 +31,7 @@ def test_a_run_is_taken_up_again_and_finished_once(config: Example) -> None:
     assert orjson.loads((config.run / "metrics.json").read_bytes()) == {"loss": 1.5}
     manifest = orjson.loads((config.run / "manifest.json").read_bytes())
     assert manifest["config"]["rate"] == 0.1
-    assert manifest["versions"]["handoff"]
+    assert manifest["versions"]["graph-handoff"]
 
 
 def test_another_configuration_or_other_data_is_refused(config: Example) -> None:

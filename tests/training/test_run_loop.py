@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tiny_trainer import Run
 from transformers import TrainerCallback
 
-from training.run import RunConfig, chosen
+from training.run_loop import RunConfig, chosen
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,12 +15,12 @@ import orjson
 import pytest
 from toy_corpus import SCHEMAS, CrashError, crash, outcome, plan, stop_at, write_corpus
 
-from handoff.codec import load_codec
-from handoff.delegation import Toolset
-from handoff.errors import ConfigError
-from handoff.protocols.t5 import T5
-from training import t5
-from training.run import StoppedError
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Toolset
+from graph_handoff.errors import ConfigError
+from graph_handoff.protocols.t5.protocol import T5
+from training.run_loop import StoppedError
+from training.t5 import train as t5
 
 ROOT = Path(__file__).parents[2]
 SETTINGS: dict[str, Any] = {
@@ -92,7 +92,7 @@ def test_a_process_killed_at_a_random_step_resumes_to_the_same_end(corpus: Path,
 
 KILLED = """
 import os, signal, sys, orjson
-from training import t5
+from training.t5 import train as t5
 from transformers import TrainerCallback
 
 class Kill(TrainerCallback):
@@ -111,7 +111,7 @@ t5.run(t5.T5Config.model_validate(orjson.loads(sys.argv[1])))
 
 
 def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
-    from handoff.delegation import Delegation
+    from graph_handoff.delegation import Delegation
 
     t5.run(config(corpus, tmp_path / "run", steps=60, eval_steps=60))
     tools = Toolset.from_schemas(SCHEMAS)
@@ -128,9 +128,9 @@ def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_without_graph_supervision_the_prose_arrives_and_is_read(corpus: Path, tmp_path: Path) -> None:
-    from handoff.delegation import Delegation
-    from handoff.protocols.prose import Prose
-    from handoff.protocols.reader import read_text
+    from graph_handoff.delegation import Delegation
+    from graph_handoff.protocols.prose.protocol import Prose
+    from graph_handoff.protocols.prose.reader import read_text
 
     t5.run(config(corpus, tmp_path / "run", steps=20, eval_steps=20, supervision="text", report_plans=2))
     tools = Toolset.from_schemas(SCHEMAS)
@@ -157,7 +157,7 @@ def test_a_pretrained_base_keeps_its_ids_and_adds_ours(corpus: Path, tmp_path: P
     t5.run(config(corpus, tmp_path / "run", architecture={"base": str(tmp_path / "base")}))
     protocol = T5(tmp_path / "run")
     assert protocol.autoencoder.offset == 50
-    from handoff.delegation import Delegation
+    from graph_handoff.delegation import Delegation
 
     tools = Toolset.from_schemas(SCHEMAS)
     graph = plan(58).to_graph()

@@ -12,14 +12,14 @@ from toy_corpus import row, save
 
 from data.environments import load_environment
 from data.labels.dataflow import label
-from data.labels.facts import facts_of
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import InputError
-from handoff.plan import Plan
-from handoff.protocols import load_protocol
-from handoff.protocols.prose import Prose
-from handoff.protocols.tfidf import load_table
-from handoff.tokens import count_tokens
+from data.labels.domain_facts import facts_of
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import InputError
+from graph_handoff.plan import Plan
+from graph_handoff.protocols import load_protocol
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.protocols.tfidf import load_table
+from graph_handoff.tokens import count_tokens
 from training.tfidf import Point, TfIdfConfig, best, run
 
 pytest.importorskip("tau2")
@@ -44,7 +44,7 @@ def delegations() -> list[Delegation]:
 
 @pytest.fixture
 def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
-    rows = [row(d.id, d.plan, d.task, Prose().encode(d, 0), "airline") for d in delegations]
+    rows = [row(d.id, d.graph, d.task, Prose().encode(d, 0), "airline") for d in delegations]
     held_out = [rows[0] | {"prose": "zebra"}]
     sampled = [one | {"source": "synth"} for one in rows[:2]]
     parts = {"train": rows + sampled, "validation": held_out, "test": held_out}

@@ -16,15 +16,15 @@ import pytest
 from safetensors.torch import load_file
 from toy_corpus import SCHEMAS, plan, row, save
 
-from handoff.delegation import Delegation, Toolset
-from handoff.errors import ConfigError
-from handoff.faithfulness import unfaithful
-from handoff.pieces import split_pieces
-from handoff.plan import Plan
-from handoff.protocols import load_protocol
-from handoff.protocols.prose import Prose
-from training import lingua
-from training.run import StoppedError
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import ConfigError
+from graph_handoff.faithfulness import unfaithful
+from graph_handoff.plan import Plan
+from graph_handoff.protocols import load_protocol
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.spans import split_pieces
+from training.lingua import train as lingua
+from training.run_loop import StoppedError
 
 ROOT = Path(__file__).parents[2]
 TOOLS = Toolset.from_schemas(SCHEMAS)
@@ -44,7 +44,7 @@ def delegation(number: int) -> Delegation:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset like that of `handoff corpus`."""
-    rows = [row(f"{n}", delegation(n).plan, prose=Prose().encode(delegation(n), 0)) for n in range(36)]
+    rows = [row(f"{n}", delegation(n).graph, prose=Prose().encode(delegation(n), 0)) for n in range(36)]
     parts = {"train": rows[:24], "validation": rows[24:30], "test": rows[30:]}
     return save(tmp_path_factory.mktemp("data") / "corpus", parts, {"shop": SCHEMAS})
 
@@ -119,7 +119,7 @@ def test_a_signal_saves_and_stops_and_the_same_command_goes_on(
 
 @pytest.mark.slow
 def test_a_killed_process_resumes_to_the_same_end(corpus: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "handoff.cli", "train", "lingua", "--corpus", str(corpus), "--steps", "60"]
+    command = [sys.executable, "-m", "graph_handoff.cli", "train", "lingua", "--corpus", str(corpus), "--steps", "60"]
     command += ["--eval_steps", "5", "--batch_size", "4", "--architecture", str(SETTINGS["architecture"]).replace("'", "")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -147,7 +147,7 @@ def test_it_learns_and_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     assert unfaithful(text, [prose]) == []
     assert len(text) < 0.7 * len(prose)
     read = [step.name for step in protocol.decode(text, TOOLS).plan.steps]
-    assert read == [step.name for step in Plan.from_graph(delegation(33).plan)[0].steps]
+    assert read == [step.name for step in Plan.from_graph(delegation(33).graph).steps]
     info = protocol.model_info()  # type: ignore[attr-defined]
     assert info["training"]["held_out_plans"] == 6
     assert orjson.loads((tmp_path / "run" / "model" / "config.json").read_bytes())["id2label"] == {"0": "drop", "1": "keep"}

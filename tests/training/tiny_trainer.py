@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import Trainer, TrainingArguments
 
-from training.run import RunConfig, shared_arguments, train
+from training.run_loop import RunConfig, shared_arguments, train
 
 
 class Slope(torch.nn.Module):

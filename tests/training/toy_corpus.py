@@ -10,9 +10,9 @@ import orjson
 import pytest
 from safetensors.torch import load_file
 
-from handoff.graph import Graph
-from handoff.plan import Plan, Step
-from handoff.reference import Reference
+from graph_handoff.graph import Graph
+from graph_handoff.plan import Plan, Step
+from graph_handoff.reference import Reference
 
 SCHEMAS = [
     {"name": "get_user", "parameters": {"properties": {"email": {"type": "string"}}}},

@@ -1,0 +1,227 @@
+"""`handoff label`: `trajectories.jsonl` to `graphs.jsonl`, in parallel, in the order of the input, resumable.
+
+Finished records go to a progress file beside the output, one line each: `+` and a graph, or `-` and why there is none. Its name
+holds a hash of the input and of everything that changes a label, so a run that was stopped goes on where it was, and a run on
+other input begins anew. Only when all is there are the output and the rejected records written, each whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import Field
+
+from data.labelled import LabelledGraph, WordsOf
+from data.labels.record import Rejected, label_line
+from data.workers import cores, process_pool
+from graph_handoff.config import Config
+from graph_handoff.console import say, table, track, warn
+from graph_handoff.errors import ConfigError, HandoffError, InputError, OutputError
+from graph_handoff.files import atomic_write, sha256_file, sha256_json
+
+RULES = 1
+"""Raised when the rules of labelling change: labels of an older version are not continued."""
+CHUNK = 32
+"""Records that a worker labels at a time."""
+_AHEAD = 4  # chunks a worker that may wait for an earlier one
+
+LITERALS = ("task", "schema_word", "weak", "nowhere")
+REFERENCES = ("plain", "selector", "task_key", "data_key", "index")
+
+
+class LabelConfig(Config):
+    """What `handoff label` reads and writes, and by which rules."""
+
+    input: Path = Path("data/store/trajectories.jsonl")
+    """Trajectories that `handoff import` or `handoff synth` wrote."""
+    out: Path = Path("data/store/graphs.jsonl")
+    """Where the graphs go, in the order of the input."""
+    rejected: Path | None = None
+    """Where the records without a label go: record, id, reason, detail. Default: beside `out`, `*.rejected.jsonl`."""
+    words: WordsOf = "task+user"
+    """Whose words may give a literal: the task's author (`task`), or also what the user said before the call (`task+user`)."""
+    drop_errors: bool = True
+    """Leave out calls that the tool refused; a plan has no use for them."""
+    workers: int = Field(0, ge=0, le=256)
+    """Processes; 0: one a core. The result does not depend on it."""
+    resume: bool = True
+    """Go on where a stopped run was, if it had the same input and the same rules."""
+
+
+CONFIG = LabelConfig
+
+Line = tuple[int, bytes]
+"""A record's line number and its text."""
+
+
+def run(config: LabelConfig) -> int:
+    """Label every trajectory of the input. Returns 2 where none could be labelled, else 0.
+
+    Raises InputError where the input cannot be read or holds nothing.
+    """
+    rejected = config.rejected or config.out.with_suffix(".rejected.jsonl")
+    if len({path.resolve() for path in (config.input, config.out, rejected)}) < 3:
+        raise ConfigError("input, out and rejected must be three files", field="out", found=str(config.out))
+    progress = _progress_file(config)
+    lines = _lines(config.input)
+    first = next(lines, None)
+    if first is None:
+        raise InputError("holds no trajectories", file=config.input)
+    _label_all(chain([first], lines), progress, config)
+    return _finish(progress, config.out, rejected)
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    try:
+        with path.open("rb") as stream:
+            yield from ((number, line) for number, line in enumerate(stream, 1) if line.strip())
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=path) from error
+
+
+def _progress_file(config: LabelConfig) -> Path:
+    """The progress file of this input and these rules; files of others are removed."""
+    try:
+        data = sha256_file(config.input)
+    except OSError as error:
+        raise InputError(f"cannot read: {error.strerror or error}", file=config.input) from error
+    key = sha256_json({"rules": RULES, "input": data, "words": config.words, "drop_errors": config.drop_errors})
+    own = config.out.with_name(f".{config.out.name}.{key[:16]}.progress")
+    for other in config.out.parent.glob(f".{config.out.name}.*.progress"):
+        if other != own:
+            say(f"the input or the rules have changed since a run was stopped: {config.out} is labelled anew")
+            other.unlink()
+        elif not config.resume:
+            other.unlink()
+    return own
+
+
+def _label_all(lines: Iterator[Line], progress: Path, config: LabelConfig) -> None:
+    """Append to the progress file what it does not hold yet. Raises OutputError."""
+    try:
+        progress.parent.mkdir(parents=True, exist_ok=True)
+        with progress.open("a+b") as stream:
+            done = _complete_lines(stream)
+            if done:
+                say(f"{done} records are labelled already: going on")
+            rest = track(islice(lines, done, None), f"label {config.input.name}")
+            for finished in _label_chunks(iter(lambda: list(islice(rest, CHUNK)), []), config):
+                stream.write(finished)
+                stream.flush()
+    except OSError as error:
+        raise OutputError(f"{progress}: cannot write: {error.strerror or error}") from error
+
+
+def _complete_lines(stream: Any) -> int:
+    """The number of complete lines; what follows the last one is cut off."""
+    stream.seek(0)
+    count = end = 0
+    for line in stream:
+        if not line.endswith(b"\n"):
+            break
+        count += 1
+        end += len(line)
+    stream.truncate(end)
+    return count
+
+
+def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator[bytes]:
+    """The progress lines of each chunk, in order."""
+    workers = config.workers or cores()
+    first = list(islice(chunks, 2))
+    chunks = chain(first, chunks)
+    if workers == 1 or len(first) < 2:  # starting a process costs more than one chunk
+        yield from (label_chunk(chunk, config.words, config.drop_errors) for chunk in chunks)
+        return
+    with process_pool(workers) as pool:
+        waiting: deque[Future[bytes]] = deque()
+        try:
+            for chunk in chunks:
+                waiting.append(pool.submit(label_chunk, chunk, config.words, config.drop_errors))
+                if len(waiting) >= _AHEAD * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise HandoffError("a worker was killed (out of memory?); run the command again to go on") from error
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def label_chunk(lines: Iterable[Line], words: WordsOf, drop_errors: bool) -> bytes:
+    """Progress lines of some records: the same bytes in any process."""
+    return b"".join(_progress_line(label_line(line, number, words, drop_errors)) for number, line in lines)
+
+
+def _progress_line(result: LabelledGraph | Rejected) -> bytes:
+    if isinstance(result, Rejected):
+        return b"-" + orjson.dumps(result._asdict(), option=orjson.OPT_APPEND_NEWLINE)
+    return b"+" + result.model_dump_json().encode() + b"\n"
+
+
+class _Totals:
+    """Counts for the summary, by source and domain."""
+
+    def __init__(self) -> None:
+        self.graphs: Counter[str] = Counter()
+        self.sums: dict[str, Counter[str]] = {}
+        self.rejected: Counter[str] = Counter()
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Count one graph."""
+        group, stats = f"{record['source']} {record['task']['domain']}", record["stats"]
+        self.graphs[group] += 1
+        sums = self.sums.setdefault(group, Counter())
+        sums.update({key: stats[key] for key in ("calls", "dropped", "guards", "orders")})
+        sums.update(stats["literals"])
+        sums.update(stats["references"])
+
+
+def _finish(progress: Path, out: Path, rejected: Path) -> int:
+    """Write the output from the progress file, tell what is in it, and remove that file."""
+    totals = _Totals()
+    with progress.open("rb") as stream, atomic_write(rejected) as aside:
+        for line in stream:
+            if line.startswith(b"-"):
+                aside.write(line[1:])
+                totals.rejected[orjson.loads(line[1:])["reason"]] += 1
+            else:
+                totals.add(orjson.loads(line[1:]))
+    if totals.graphs:
+        with progress.open("rb") as stream, atomic_write(out) as graphs:
+            graphs.writelines(line[1:] for line in stream if line.startswith(b"+"))
+    progress.unlink()
+    _summary(totals, out, rejected)
+    if not totals.graphs:
+        warn("handoff: nothing here could be labelled; the input must be trajectories, from `handoff import` or `handoff synth`")
+        return 2
+    return 0
+
+
+def _summary(totals: _Totals, out: Path, rejected: Path) -> None:
+    groups = sorted(totals.graphs)
+    if groups:
+        names = ("calls", "dropped", "guards", "orders")
+        table(("source", "graphs", *names), [[g, totals.graphs[g], *(totals.sums[g][n] for n in names)] for g in groups])
+        _shares("literals, by where they come from", LITERALS, totals.sums)
+        _shares("references, by the worst step of their paths", REFERENCES, totals.sums)
+        say(f"{sum(totals.graphs.values())} graphs: {out}")
+    for reason, count in totals.rejected.most_common():
+        warn(f"{count} set aside: {reason}")
+    if totals.rejected:
+        warn(f"records without a label, with their reasons: {rejected}")
+
+
+def _shares(title: str, names: tuple[str, ...], sums: dict[str, Counter[str]]) -> None:
+    rows = []
+    for group in sorted(sums):
+        total = sum(sums[group][name] for name in names)
+        rows.append([group, total, *(f"{sums[group][name] / total:.1%}" if total else "-" for name in names)])
+    table(("source", "all", *(name.replace("_", " ") for name in names)), rows, title)

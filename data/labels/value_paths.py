@@ -1,0 +1,255 @@
+"""Where a value stands in a tool's answer, and how a planner can best say so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from data.environments.base import result_value
+from data.labels.match_strength import Grade, grade
+from data.labels.words import Words
+from graph_handoff.reference import MAX_PATH, PathStep, Select, format_path
+from graph_handoff.scalar import Scalar, same
+
+RawPath = tuple[str | int, ...]
+"""Keys and indices, as they stand in the answer."""
+
+MAX_PLACES = 24
+"""Places of one value in one answer that are looked at, in the answer's order."""
+MAX_CONDITIONS = 3
+"""Conditions of a selector."""
+_MAX_ATTRIBUTES = 12  # of an element, that are tried in a selector
+_MAX_DEPTH = 3  # of an attribute below its element
+_MAX_VALUE = 60  # characters of a condition's value
+_LONG_NUMBER = re.compile(r"\d{3}")
+_PIECES = re.compile(r" ?[^\W\d_]+|\d{1,3}|_|[^\w\s]+")
+
+
+_UNREAD = object()
+
+
+class Kind(IntEnum):
+    """What a path step asks of the one who writes it; the lower, the better."""
+
+    PLAIN = 0
+    """A field's name, which the tool's documentation tells."""
+    SELECTOR = 1
+    """The element with such attributes; their values stand in the task's words."""
+    TASK_KEY = 2
+    """A key that is data, and stands in the task's words."""
+    DATA_KEY = 3
+    """A key that is data, and only the answer tells it."""
+    INDEX = 4
+    """A position in an array, which only the answer tells."""
+
+
+class Place(NamedTuple):
+    """One way to say where a value stands."""
+
+    path: tuple[PathStep, ...]
+    kinds: tuple[Kind, ...]
+    raw: RawPath
+
+    @property
+    def worst(self) -> Kind:
+        """The kind of the worst step."""
+        return max(self.kinds, default=Kind.PLAIN)
+
+
+def field_of(raw: RawPath) -> str | None:
+    """The name of the field a value belongs to; an array's elements belong to the array's field."""
+    return next((step for step in reversed(raw) if isinstance(step, str)), None)
+
+
+@lru_cache(maxsize=20_000)
+def cost(text: str) -> int:
+    """About the number of o200k tokens of a path. Loading the real tokenizer would cost more than all labels."""
+    return len(_PIECES.findall(text))
+
+
+def identical(one: Any, other: Any) -> bool:
+    """Whether two scalars are the same JSON: tools that get 5 and 5.0 do not always do the same."""
+    return type(one) is type(other) and one == other
+
+
+class Answer:
+    """The answer to one call. It is parsed and indexed when somebody first asks for a value that it may hold."""
+
+    __slots__ = ("_places", "_value", "content")
+
+    def __init__(self, content: str) -> None:
+        self.content = content
+        self._value: Any = _UNREAD
+        self._places: dict[str | float, list[RawPath]] | None = None
+
+    @property
+    def value(self) -> Any:
+        """The answer as the executor sees it."""
+        if self._value is _UNREAD:
+            self._value = result_value(self.content)
+        return self._value
+
+    def _index(self) -> dict[str | float, list[RawPath]]:
+        if self._places is None:
+            self._places = {}
+            if isinstance(self.value, (dict, list)):
+                _index(self.value, (), self._places)
+            elif isinstance(self.value, str):
+                self._places[self.value] = [()]
+        return self._places
+
+    def find(self, value: str | float) -> list[RawPath]:
+        """Every place where the same value stands: a number is no text and no truth value, and 5 is not 5.0."""
+        if not self._may_hold(value):
+            return []
+        places = self._index().get(value, [])
+        return places if isinstance(value, str) else [raw for raw in places if identical(self.at(raw), value)]
+
+    def _may_hold(self, value: str | float) -> bool:
+        """A quick look at the text: most answers need not be parsed. A number with an exponent is not looked for."""
+        if not isinstance(value, str):
+            return repr(value).removesuffix(".0") in self.content
+        plain = value.isascii() and value.isprintable() and '"' not in value and "\\" not in value
+        return not plain or value in self.content
+
+    def at(self, raw: RawPath) -> Any:
+        """The value at a place."""
+        value = self.value
+        for step in raw:
+            value = value[step]
+        return value
+
+    def best(self, value: str | float, places: Iterable[RawPath], words: Words) -> Place:
+        """The best way to point at one of these places: by the worst step's kind, then by length."""
+        choices = [self.place(raw, value, words) for raw in places]
+        if len(choices) == 1:
+            return choices[0]
+        return min(choices, key=_rank)
+
+    def place(self, raw: RawPath, wanted: Any, words: Words) -> Place:
+        """How to point at this place. No condition holds the wanted value itself: that would give the answer away."""
+        node = self.value
+        path: list[PathStep] = []
+        kinds: list[Kind] = []
+        for step in raw:
+            if isinstance(step, int) or keys_are_data(node):
+                chosen, kind = _choose(node, step, wanted, words)
+                path.append(chosen)
+                kinds.append(kind)
+            else:
+                path.append(step)
+                kinds.append(Kind.PLAIN)
+            node = node[step]
+        return Place(tuple(path), tuple(kinds), raw)
+
+
+def _index(node: Any, path: RawPath, places: dict[str | float, list[RawPath]]) -> None:
+    """Text and numbers below a node, in the answer's order. A path that no reference can hold is left out."""
+    if len(path) >= MAX_PATH:
+        return
+    for step, value in node.items() if type(node) is dict else enumerate(node):
+        kind = type(value)
+        if kind is str or kind is int or kind is float:
+            known = places.get(value)
+            if known is None:
+                places[value] = [path + (step,)]  # noqa: RUF005 (twice as fast, and this is where the time goes)
+            elif len(known) < MAX_PLACES:
+                known.append(path + (step,))  # noqa: RUF005
+        elif kind is dict or kind is list:
+            _index(value, path + (step,), places)  # noqa: RUF005
+
+
+def _rank(place: Place) -> tuple[int, int, int, str]:
+    text = format_path(place.path)
+    return place.worst, cost(text), len(text), text
+
+
+def keys_are_data(node: Mapping[str, Any]) -> bool:
+    """Whether an object is a table: its keys are ids, dates or names of records, and no field names.
+
+    So it is where every key has three digits in a row or names its own record (`{"card_123": {"id": "card_123"}}`), or
+    where names that begin with a capital lead to ids (`{"Desk Lamp": "6817146515"}`).
+    """
+    key, value = next(iter(node.items()), ("", None))
+    if not (_LONG_NUMBER.search(key) or key[:1].isupper() or (type(value) is dict and key in value.values())):
+        return False  # what the first entry says: nearly all objects end here
+    if all(_LONG_NUMBER.search(key) or (type(value) is dict and key in value.values()) for key, value in node.items()):
+        return True
+    return len(node) > 1 and all(
+        key[:1].isupper() and isinstance(value, str) and grade(value) is Grade.STRONG for key, value in node.items()
+    )
+
+
+def _choose(node: Any, step: str | int, wanted: Any, words: Words) -> tuple[PathStep, Kind]:
+    """How to pick one element of an array or a table."""
+    elements = node if isinstance(node, list) else list(node.values())
+    position = step if isinstance(step, int) else list(node).index(step)
+    select = find_selector(elements, position, wanted, words)
+    if select is not None:
+        return select, Kind.SELECTOR
+    if isinstance(step, int):
+        return step, Kind.INDEX
+    return step, Kind.TASK_KEY if step in words else Kind.DATA_KEY
+
+
+def find_selector(elements: list[Any], position: int, wanted: Any, words: Words) -> Select | None:
+    """The fewest conditions that only this element meets, then the shortest; None where its attributes do not single it out.
+
+    A condition's value stands in the task's words; it is the value as it stands in the answer.
+    """
+    conditions = []
+    for keys, value in _attributes(elements[position]):
+        if _is_usable(value) and value in words and not same(value, wanted):
+            meeting = sum(1 << n for n, element in enumerate(elements) if _meets(element, keys, value))
+            conditions.append(((keys, value), meeting))
+    del conditions[_MAX_ATTRIBUTES:]
+    for count in range(1, min(MAX_CONDITIONS, len(conditions)) + 1):
+        found = [
+            Select(tuple(condition for condition, _ in chosen))
+            for chosen in combinations(conditions, count)
+            if _all_meet(meeting for _, meeting in chosen) == 1 << position
+        ]
+        if found:
+            return found[0] if len(found) == 1 else min(found, key=_select_rank)
+    return None
+
+
+def _select_rank(select: Select) -> tuple[int, int, str]:
+    text = format_path((select,))
+    return cost(text), len(text), text
+
+
+def _all_meet(masks: Iterable[int]) -> int:
+    result = -1
+    for mask in masks:
+        result &= mask
+    return result
+
+
+def _is_usable(value: Scalar) -> bool:
+    if isinstance(value, str):
+        return 0 < len(value) <= _MAX_VALUE
+    return grade(value) is Grade.STRONG
+
+
+def _attributes(element: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Scalar]]:
+    """Scalars in an element and in the objects within it, not in arrays and tables."""
+    if not isinstance(element, dict) or len(keys) >= _MAX_DEPTH or (keys and keys_are_data(element)):
+        return
+    for key, value in element.items():
+        if isinstance(value, dict):
+            yield from _attributes(value, (*keys, key))
+        elif not isinstance(value, list):
+            yield (*keys, key), value
+
+
+def _meets(element: Any, keys: tuple[str, ...], expected: Scalar) -> bool:
+    for key in keys:
+        if not isinstance(element, dict) or key not in element:
+            return False
+        element = element[key]
+    return not isinstance(element, (dict, list)) and same(element, expected)

@@ -1,0 +1,1 @@
+"""Run folders, which belong to one configuration each: manifest, lock, journal."""

@@ -1,0 +1,131 @@
+"""`handoff synth`: sample new plans in the benchmark's real environments, to grow the corpus."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+from pydantic import Field, field_validator
+
+from data.environments import load_environment
+from data.synth.attempts import SAMPLERS, Attempt, attempts
+from graph_handoff.config import Config
+from graph_handoff.console import say, table, track
+from graph_handoff.errors import HandoffError
+from graph_handoff.files import atomic_write
+
+LONGEST = 13
+"""Calls: longer plans are counted with these in the summary."""
+PATIENCE = 500
+"""Attempts without a new plan after which a domain has no more to give."""
+REPEATED = "the same calls as an earlier plan"
+
+
+class SynthConfig(Config):
+    """What `handoff synth` samples and writes."""
+
+    domains: dict[str, int] = Field(default_factory=lambda: {"tau2-retail": 2000, "tau2-airline": 500})
+    """How many plans of each environment: `tau2-retail`, `tau2-airline`."""
+    seed: int = 0
+    """Another seed gives other plans. The result depends on the seed and the counts, not on the number of workers."""
+    out: Path = Path("data/store/synth.jsonl")
+    """Where the trajectories go, in the order of the domains and of the attempts."""
+    workers: int = Field(2, ge=1, le=64)
+    """Processes."""
+
+    @field_validator("domains")
+    @classmethod
+    def _known(cls, domains: dict[str, int]) -> dict[str, int]:
+        for name, number in domains.items():
+            if name not in SAMPLERS:
+                raise ValueError(f"no sampler for {name!r}; allowed: {', '.join(SAMPLERS)}")
+            if number < 0:
+                raise ValueError(f"the number of plans for {name!r} must not be negative")
+        return domains
+
+
+CONFIG = SynthConfig
+
+
+class NoMorePlansError(HandoffError):
+    """A domain gives fewer different plans than were asked for."""
+
+
+class _Domain:
+    """Takes the attempts of one domain until there are enough plans, and counts."""
+
+    def __init__(self, name: str, wanted: int) -> None:
+        self.name, self.wanted = name, wanted
+        self.lengths: list[int] = []
+        self.discarded: Counter[str] = Counter()
+        self.seconds = 0.0
+        self._seen: set[str] = set()
+
+    def kept(self, found: Iterator[Attempt]) -> Iterator[bytes]:
+        """The lines of the plans that are new. Raises NoMorePlansError."""
+        started = time.perf_counter()
+        fruitless = 0
+        while len(self.lengths) < self.wanted:
+            one = next(found)
+            fruitless += 1
+            if one.line is None:
+                self.discarded[one.reason] += 1
+            elif one.signature in self._seen:
+                self.discarded[REPEATED] += 1
+            else:
+                self._seen.add(one.signature)
+                self.lengths.append(one.length)
+                fruitless = 0
+                yield one.line
+            if fruitless >= PATIENCE:
+                had = f"{len(self.lengths)} of {self.wanted} plans"
+                raise NoMorePlansError(f"{self.name}: {had}, then {PATIENCE} attempts without a new one; ask for fewer")
+        self.seconds = time.perf_counter() - started
+
+
+def run(config: SynthConfig) -> int:
+    """Sample, write, and print what was kept, what was discarded and why, and how long the plans are."""
+    domains = [_Domain(name, wanted) for name, wanted in config.domains.items()]
+    with atomic_write(config.out) as stream:
+        for domain in domains:
+            if domain.wanted:
+                _fill(domain, config, stream)
+    _summary(domains, config)
+    return 0
+
+
+def _fill(domain: _Domain, config: SynthConfig, stream: IO[bytes]) -> None:
+    found = attempts(domain.name, config.seed, config.workers)
+    try:
+        first = next(found)  # starts the processes, and that before the progress bar starts its thread
+        for line in track(domain.kept(chain([first], found)), f"synth {domain.name}", domain.wanted):
+            stream.write(line)
+    finally:
+        found.close()
+
+
+def _summary(domains: list[_Domain], config: SynthConfig) -> None:
+    rows: list[tuple[str, object, str]] = []
+    for domain in domains:
+        plans = len(domain.lengths)
+        rows.append((domain.name, plans, f"{plans / domain.seconds:.0f} a second" if domain.seconds else ""))
+        rows += [(f"  discarded: {reason}", number, "") for reason, number in domain.discarded.most_common()]
+    table(("plans", "number", ""), rows)
+    table(("calls in a plan", *_labels()), _length_rows(domains), title="share of plans by length, in percent")
+    say(f"{sum(len(domain.lengths) for domain in domains)} trajectories in {config.out}")
+
+
+def _labels() -> list[str]:
+    return [*map(str, range(LONGEST)), f"{LONGEST}+"]
+
+
+def _length_rows(domains: list[_Domain]) -> Iterator[list[str]]:
+    for domain in domains:
+        gold = [len(task.gold) for task in load_environment(domain.name).tasks() if task.split == "train"]
+        for label, lengths in ((domain.name, domain.lengths), ("  gold plans of the train split", gold)):
+            counts = Counter(min(length, LONGEST) for length in lengths)
+            yield [label, *(f"{100 * counts[n] / max(1, len(lengths)):.0f}" for n in range(LONGEST + 1))]

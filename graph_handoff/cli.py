@@ -1,0 +1,200 @@
+"""The command `handoff`: one command a stage, each a configuration class and a function that takes it.
+
+A stage lives in the package that does the work and is imported only when its command runs, so `handoff --help` stays
+quick and the wheel stands alone. To add one: a module with `CONFIG` and `run(config)`, and a line in STAGES.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from graph_handoff import __version__
+from graph_handoff.console import set_quiet, warn
+from graph_handoff.errors import ConfigError, HandoffError, MissingDependencyError, did_you_mean
+
+
+class Stage(NamedTuple):
+    """A command: where its code is, what it does, and which configuration key the positional arguments fill."""
+
+    module: str
+    help: str
+    positional: str | None = None
+    many: bool = False
+
+
+STAGES: dict[str, Stage] = {
+    "import": Stage("data.importing", "Read traces of any known format into trajectories.jsonl.", "inputs", True),
+    "synth": Stage("data.synthesis", "Sample new valid plans by executing them in the real environment."),
+    "label": Stage("data.labelling", "Label trajectories with typed graphs, by data flow.", "input"),
+    "show": Stage("data.show", "Show one trajectory or graph: terminal, HTML or SVG.", "input"),
+    "corpus": Stage("data.corpus", "Turn graphs into a Hugging Face dataset, split by task.", "inputs", True),
+    "train t5": Stage("training.t5.train", "Train the T5 graph autoencoder."),
+    "train sft": Stage("training.graph_writer.sft", "Teach a decoder model to write graphs, by the gold ones."),
+    "train grpo": Stage("training.graph_writer.grpo", "Train a graph writer on by GRPO, rewarded by what its graphs preserve."),
+    "train lingua": Stage("training.lingua.train", "Train the token classifier for LLMLingua-2."),
+    "train predictor": Stage("training.delta.train", "Collect the plan prototypes that a predictive delta corrects."),
+    "train tfidf": Stage("training.tfidf", "Fit the word weights of TF-IDF, and choose how many words to keep."),
+    "train router": Stage("training.router.train", "Train the classifier that chooses graph or prose, calibrate and export it."),
+    "route": Stage("data.route", "Decide between graph and prose: one task, or every plan of a file.", "task"),
+    "curves": Stage("eval.curves", "Draw what training runs logged: one small chart a metric.", "runs", True),
+    "eval": Stage("eval.suite", "Run protocols x tasks x seeds to trial records."),
+    "report": Stage("eval.reporting", "Build the report (HTML, Markdown, JSON) from trials.", "run"),
+    "export t5": Stage("eval.export.t5", "Export a T5 autoencoder, to a folder and to the Hub.", "run"),
+    "export grpo": Stage("eval.export.grpo", "Export a graph writer, to a folder and to the Hub.", "run"),
+    "export lingua": Stage("eval.export.lingua", "Export a token classifier, to a folder and to the Hub.", "run"),
+    "export router": Stage("eval.export.router", "Export a router, to a folder and to the Hub.", "run"),
+}
+"""Every command, in the order of the pipeline."""
+
+CHECKOUT = ("data", "training", "eval")
+"""Packages that are run from the checkout and are not in the wheel."""
+
+USAGE = """usage: handoff STAGE [INPUT ...] [--config FILE] [--key.below VALUE ...] [--quiet]
+
+Label agent trajectories, train compressors, judge every handoff format in one suite.
+
+{stages}
+
+  --config, -c FILE   a YAML file; every key can also be given as --key VALUE, nested ones with dots
+  --quiet, -q         print errors only
+  --help, -h          this text; after a stage: the stage's keys, their defaults and meaning
+  --version
+
+exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 85 training
+or evaluation stopped and saved (the same command goes on), 130 stopped by Ctrl-C"""
+
+
+class Arguments(NamedTuple):
+    """A command line, taken apart."""
+
+    stage: str
+    inputs: list[str]
+    options: dict[str, str]
+    config: str | None
+    quiet: bool
+    help: bool
+
+
+def parse(words: list[str]) -> Arguments:
+    """`--key value`, `--key=value`, or `--key` alone for true; everything else is an input. Raises ConfigError."""
+    stage, rest = _stage(words)
+    inputs: list[str] = []
+    options: dict[str, str] = {}
+    waiting = list(rest)
+    while waiting:
+        word = waiting.pop(0)
+        word = {"-c": "--config", "-q": "--quiet", "-h": "--help"}.get(word, word)
+        if word == "--":
+            inputs += waiting
+            break
+        if not word.startswith("--"):
+            inputs.append(word)
+            continue
+        key, given, value = word[2:].partition("=")
+        if not given:
+            flag = key in ("quiet", "help") or not waiting or waiting[0].startswith("--")
+            value = "true" if flag else waiting.pop(0)
+        if key in options:
+            raise ConfigError("is given twice", field=f"--{key}")
+        options[key] = value
+    config = options.pop("config", None)
+    quiet, wants_help = options.pop("quiet", "false") == "true", options.pop("help", "false") == "true"
+    return Arguments(stage, inputs, options, config, quiet, wants_help)
+
+
+def _stage(words: list[str]) -> tuple[str, list[str]]:
+    for length in (2, 1):
+        name = " ".join(words[:length])
+        if name in STAGES:
+            return name, words[length:]
+    names = [name for name in STAGES if name.startswith(f"{words[0]} ")] or list(STAGES)
+    raise ConfigError(f"unknown stage{did_you_mean(' '.join(words[:2]), STAGES)}", found=" ".join(words[:2]), allowed=names)
+
+
+def load_stage(name: str) -> Any:
+    """Import a stage's module; says what is missing where the checkout or an extra is not there."""
+    module = STAGES[name].module
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        top = (error.name or "").split(".")[0]
+        if top in CHECKOUT:
+            where = "run it in a checkout of the project"
+        else:
+            where = f"it needs the package {top!r}: `make setup`, or pip install -e '.[train,eval]'"
+        raise MissingDependencyError(f"handoff {name} is not available here: {where}") from error
+
+
+def run_stage(arguments: Arguments) -> int:
+    """Load the stage's configuration and run it; returns the exit code."""
+    from graph_handoff.config import load_config, source_of
+
+    stage = STAGES[arguments.stage]
+    set_quiet(arguments.quiet)
+    module = load_stage(arguments.stage)
+    if arguments.help:
+        print("\n".join([f"handoff {arguments.stage}: {stage.help}", "", *describe(module.CONFIG)]))
+        return 0
+    options: dict[str, Any] = dict(arguments.options)
+    if arguments.inputs:
+        if stage.positional is None or (len(arguments.inputs) > 1 and not stage.many):
+            allowed = f"one {stage.positional}" if stage.positional else "none"
+            raise ConfigError("too many arguments", found=" ".join(arguments.inputs), allowed=allowed)
+        options[stage.positional] = arguments.inputs if stage.many else arguments.inputs[0]
+    config = load_config(module.CONFIG, arguments.config, options)
+    try:
+        return int(module.run(config) or 0)
+    except ConfigError as error:  # what shows only at work: it names its field, and here the file
+        raise error.within(file=source_of(error.field, arguments.config, options)) from error
+
+
+def describe(cls: Any, prefix: str = "") -> list[str]:
+    """Two lines a key of a configuration class: name, type and default; meaning. Nested classes come with dotted keys."""
+    from pydantic import BaseModel
+
+    lines: list[str] = []
+    for name, field in cls.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            lines += describe(kind, f"{prefix}{name}.")
+            continue
+        shown = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "").replace("pathlib.", "")
+        default = "required" if field.is_required() else f"default {field.get_default(call_default_factory=True)!r}"
+        lines.append(f"  --{prefix}{name}  ({shown}, {default})")
+        if field.description:
+            lines.append(f"      {' '.join(field.description.split())}")
+    return lines
+
+
+def main() -> None:
+    """Entry point. The exit codes are in USAGE."""
+    words = sys.argv[1:]
+    sys.path.insert(0, str(Path.cwd()))  # data, training and eval are run from the checkout
+    if not words or words[0] in ("-h", "--help"):
+        stages = "\n".join(f"  {name:<10} {stage.help}" for name, stage in STAGES.items())
+        print(USAGE.format(stages=stages))
+        sys.exit(0 if words else 2)
+    if words[0] == "--version":
+        print(__version__)
+        sys.exit(0)
+    if not sys.stderr.isatty():  # the bars of libraries; before they are imported
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    try:
+        sys.exit(run_stage(parse(words)))
+    except HandoffError as error:
+        warn(f"handoff: {error}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        warn("handoff: stopped; nothing half-written is left")
+        sys.exit(130)
+    except OSError as error:
+        warn(f"handoff: {error}")
+        sys.exit(4)
+
+
+if __name__ == "__main__":
+    main()

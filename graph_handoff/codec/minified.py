@@ -1,0 +1,22 @@
+"""JSON: the graph as the source paper writes it, minified."""
+
+from __future__ import annotations
+
+from graph_handoff.delegation import Toolset
+from graph_handoff.graph import Graph
+from graph_handoff.schema import executor_instructions
+
+
+def encode(graph: Graph, tools: Toolset) -> str:
+    """Minified JSON."""
+    return graph.dumps()
+
+
+def decode(text: str, tools: Toolset) -> Graph:
+    """Raises CodecError, GraphError."""
+    return Graph.loads(text)
+
+
+def instructions(tools: Toolset) -> str:
+    """The graph executor's instructions, generated from the schema."""
+    return executor_instructions()

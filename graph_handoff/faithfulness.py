@@ -1,0 +1,40 @@
+"""Faithfulness: no identifier in a handoff that its sources do not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import UnfaithfulError
+from graph_handoff.identifiers import exactly, find_identifiers
+
+_MADE_BY_FORMATS = re.compile(r"\d{1,2}|[aceptq]\d{1,4}")
+"""Numbers below 100 and a graph's own ids (`t3`, `a12`): a format numbers its lines itself."""
+
+
+def unfaithful(text: str, sources: Iterable[str]) -> list[str]:
+    """Identifiers (`graph_handoff.identifiers`) in `text` that stand in none of the `sources`, each once, in order.
+
+    `sources` are the texts that the handoff may draw on: the task, the plan, the tools' names. Spelling and case must agree,
+    and within a source the identifier must not be a part of a longer word or number. Numbers below 100 and ids of a graph's
+    nodes are not checked, because formats make them. A protocol that decodes with a model treats any find as an error.
+    """
+    texts = list(sources)
+    known = {identifier for source in texts for identifier in find_identifiers(source)}
+    found = dict.fromkeys(find_identifiers(text))
+    unknown = [i for i in found if i not in known and not _MADE_BY_FORMATS.fullmatch(i)]
+    # an identifier may have been read as one with its neighbours there, as HAT001 in HAT001-HAT002
+    return [i for i in unknown if not any(exactly(i).search(source) for source in texts)]
+
+
+def sources_of(delegation: Delegation) -> list[str]:
+    """What a handoff may take an identifier from: the delegation, and the words that both sides know."""
+    return [delegation.task, delegation.graph.dumps(), delegation.prose or "", *delegation.tools.words]
+
+
+def check_faithful(text: str, sources: Iterable[str]) -> None:
+    """Raises UnfaithfulError with what is invented. For protocols that decode with a model."""
+    invented = unfaithful(text, sources)
+    if invented:
+        raise UnfaithfulError("a model wrote what its source does not hold", found=", ".join(invented[:5]))

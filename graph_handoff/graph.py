@@ -1,0 +1,291 @@
+"""NGH graphs: nodes, edges, validation, order. The schema's tables are in graph_handoff/schema.py."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graph_handoff.errors import CodecError, GraphError, did_you_mean
+from graph_handoff.reference import Reference, from_json, references
+from graph_handoff.scalar import dumps, loads
+from graph_handoff.schema import MAX_EDGES, MAX_NODES, RELATIONS, STEP_TYPES, NodeType, Relation
+
+MAX_DEPTH = 16
+MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node. `value` is JSON; what shape it has for each type is in docs/graph.md."""
+
+    id: str
+    type: NodeType
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A directed edge between two node ids."""
+
+    src: str
+    dst: str
+    relation: Relation
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A directed acyclic graph. Nodes and edges keep the order in which they were written."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """`{nodes: [{id, type, value}], edges: [{src, dst, relation}]}`, plain JSON."""
+        return {
+            "nodes": [{"id": n.id, "type": n.type.value, "value": n.value} for n in self.nodes],
+            "edges": [{"src": e.src, "dst": e.dst, "relation": e.relation.value} for e in self.edges],
+        }
+
+    @classmethod
+    def from_json(cls, value: Any, *, reverse_depends_on: bool = False) -> Graph:
+        """Read and validate. Raises GraphError.
+
+        With `reverse_depends_on` the ends of every depends_on edge are exchanged: the reading of the source paper's example,
+        where `src` runs first. It is never guessed.
+        """
+        return validate(_parse(value, reverse_depends_on))
+
+    def dumps(self) -> str:
+        """Minified JSON text."""
+        return dumps(self.to_json())
+
+    @classmethod
+    def loads(cls, text: str, *, reverse_depends_on: bool = False) -> Graph:
+        """Read minified or spaced JSON text. Raises CodecError (not JSON) or GraphError (not a graph)."""
+        if len(text) > MAX_BYTES:
+            raise GraphError("the text is too long", found=len(text), allowed=f"at most {MAX_BYTES} characters")
+        try:
+            value = loads(text)
+        except (ValueError, RecursionError) as error:
+            raise CodecError(str(error)) from error
+        return cls.from_json(value, reverse_depends_on=reverse_depends_on)
+
+    def same_as(self, other: Graph) -> bool:
+        """Equal as sets of nodes and edges, whatever order they were written in."""
+        return _content(self) == _content(other)
+
+
+def _content(graph: Graph) -> tuple[frozenset[tuple[str, str, str]], frozenset[Edge]]:
+    return frozenset((n.id, n.type.value, dumps(n.value)) for n in graph.nodes), frozenset(graph.edges)
+
+
+def _parse(value: Any, reverse: bool) -> Graph:
+    if not isinstance(value, dict):
+        raise GraphError("a graph is an object with nodes and edges", found=value)
+    unknown = set(value) - {"nodes", "edges"}
+    if unknown:
+        raise GraphError("unknown key", found=sorted(unknown)[0], allowed="nodes, edges")
+    lists = []
+    for key, limit in (("nodes", MAX_NODES), ("edges", MAX_EDGES)):
+        items = value.get(key)
+        if not isinstance(items, list):
+            raise GraphError("must be an array", field=key, found=items)
+        if len(items) > limit:
+            raise GraphError("too many", field=key, found=len(items), allowed=f"at most {limit}")
+        lists.append(items)
+    return Graph(
+        tuple(_parse_node(item, n) for n, item in enumerate(lists[0])),
+        tuple(_parse_edge(item, n, reverse) for n, item in enumerate(lists[1])),
+    )
+
+
+def _parse_node(item: Any, number: int) -> Node:
+    field = f"nodes[{number}]"
+    if not isinstance(item, dict) or set(item) != {"id", "type", "value"}:
+        raise GraphError("a node is an object with id, type and value", field=field, found=item)
+    if not isinstance(item["id"], str) or not _is_id(item["id"]):
+        raise GraphError("a node's id is 1 to 64 letters, digits, _ : -", field=field, found=item["id"])
+    _check_json(item["value"], f"{field} ({item['id']})")
+    return Node(item["id"], _enum(NodeType, item["type"], field), item["value"])
+
+
+def _parse_edge(item: Any, number: int, reverse: bool) -> Edge:
+    field = f"edges[{number}]"
+    if not isinstance(item, dict) or set(item) != {"src", "dst", "relation"}:
+        raise GraphError("an edge is an object with src, dst and relation", field=field, found=item)
+    for end in ("src", "dst"):
+        if not isinstance(item[end], str):
+            raise GraphError("must be a node's id", field=f"{field}.{end}", found=item[end])
+    relation = _enum(Relation, item["relation"], field)
+    src, dst = item["src"], item["dst"]
+    return Edge(dst, src, relation) if reverse and relation is Relation.DEPENDS_ON else Edge(src, dst, relation)
+
+
+def _enum(kind: Any, value: Any, field: str) -> Any:
+    try:
+        return kind(value)
+    except ValueError:
+        known = [member.value for member in kind]
+        name = "node type" if kind is NodeType else "relation"
+        raise GraphError(f"unknown {name}{did_you_mean(str(value), known)}", field=field, found=value, allowed=known) from None
+
+
+def _is_id(text: str) -> bool:
+    return 0 < len(text) <= 64 and text.isascii() and all(c.isalnum() or c in "_:-" for c in text)
+
+
+def _check_json(value: Any, field: str) -> None:
+    """Bounded depth, finite numbers, JSON types only."""
+    level, depth = [value], 0
+    while level:
+        if depth > MAX_DEPTH:
+            raise GraphError(f"a value is nested more than {MAX_DEPTH} deep", field=field)
+        deeper: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                deeper += item.values()
+            elif isinstance(item, list):
+                deeper += item
+            elif isinstance(item, float) and not math.isfinite(item):
+                raise GraphError("a number must be finite", field=field, found=item)
+            elif item is not None and not isinstance(item, (str, int, float)):
+                raise GraphError("a value must be JSON", field=field, found=type(item).__name__)
+        level, depth = deeper, depth + 1
+
+
+def validate(graph: Graph) -> Graph:
+    """Check every rule of the schema and return the graph. Raises GraphError naming the node or edge, and the rule.
+
+    Rules: ids are unique; edges join known nodes, by a relation that their types allow, no edge twice; a tool_call, an action and
+    a tool_arg have the value they need; a reference names a step, and an edge makes that step come first; no cycle.
+    """
+    types: dict[str, NodeType] = {}
+    for node in graph.nodes:
+        if node.id in types:
+            raise GraphError("two nodes have the same id", found=node.id)
+        types[node.id] = node.type
+    seen: set[Edge] = set()
+    for edge in graph.edges:
+        _check_edge(edge, types, seen)
+    before = predecessors(graph)
+    for node in graph.nodes:
+        _check_value(node)
+        for reference in node_references(node):
+            if types.get(reference.node) not in STEP_TYPES:
+                problem = "names no node" if reference.node not in types else f"names a {types[reference.node].value}"
+                raise GraphError(f"a reference in node {node.id!r} {problem}, not a step", found=str(reference))
+            if reference.node not in before[node.id]:
+                raise GraphError(f"node {node.id!r} uses a result of {reference.node!r} but no edge makes that run first")
+    order(graph)
+    return graph
+
+
+def _check_edge(edge: Edge, types: Mapping[str, NodeType], seen: set[Edge]) -> None:
+    name = f"{edge.src} {edge.relation.value} {edge.dst}"
+    for end in (edge.src, edge.dst):
+        if end not in types:
+            raise GraphError(f"edge {name!r} names an unknown node{did_you_mean(end, types)}", found=end)
+    if edge in seen:
+        raise GraphError(f"edge {name!r} stands there twice")
+    seen.add(edge)
+    if edge.src == edge.dst:
+        raise GraphError(f"edge {name!r} joins a node to itself")
+    joined = (types[edge.src], types[edge.dst])
+    if joined not in RELATIONS[edge.relation].joins:
+        allowed = sorted(f"{a.value} -> {b.value}" for a, b in RELATIONS[edge.relation].joins)
+        found = f"{joined[0].value} -> {joined[1].value}"
+        raise GraphError(f"edge {name!r}: {edge.relation.value} cannot join these types", found=found, allowed=allowed)
+
+
+def _check_value(node: Node) -> None:
+    if node.type in STEP_TYPES and not (isinstance(node.value, str) and node.value):
+        raise GraphError(f"node {node.id!r}: the value of a {node.type.value} is its name", found=node.value)
+    if node.type is NodeType.TOOL_ARG:
+        value = node.value
+        if not isinstance(value, dict) or set(value) != {"name", "value"} or not isinstance(value["name"], str):
+            raise GraphError(f"node {node.id!r}: the value of a tool_arg is {{name, value}}", found=value)
+
+
+def node_references(node: Node) -> list[Reference]:
+    """The references in a node's value. Raises GraphError where one cannot be read."""
+    if not isinstance(node.value, (dict, list)):
+        return []
+    try:
+        return list(references(from_json(node.value)))
+    except CodecError as error:
+        raise GraphError(f"node {node.id!r}: {error.problem}", found=error.found) from error
+
+
+def predecessors(graph: Graph) -> dict[str, set[str]]:
+    """For each node, the nodes that an edge puts directly before it."""
+    before: dict[str, set[str]] = {node.id: set() for node in graph.nodes}
+    for edge in graph.edges:
+        first = RELATIONS[edge.relation].first
+        if first == "dst":
+            before[edge.src].add(edge.dst)
+        elif first == "src":
+            before[edge.dst].add(edge.src)
+    return before
+
+
+def order(graph: Graph) -> list[str]:
+    """Node ids in topological order; among the free ones, the one written first. Raises GraphError with a cycle's path."""
+    place = {node.id: number for number, node in enumerate(graph.nodes)}
+    before = predecessors(graph)
+    after: dict[str, list[str]] = {node.id: [] for node in graph.nodes}
+    for node_id, earlier in before.items():
+        for other in earlier:
+            after[other].append(node_id)
+    waiting = {node_id: len(earlier) for node_id, earlier in before.items()}
+    free = [place[node_id] for node_id, count in waiting.items() if not count]
+    heapq.heapify(free)
+    result: list[str] = []
+    while free:
+        node_id = graph.nodes[heapq.heappop(free)].id
+        result.append(node_id)
+        for other in after[node_id]:
+            waiting[other] -= 1
+            if not waiting[other]:
+                heapq.heappush(free, place[other])
+    if len(result) < len(graph.nodes):
+        raise GraphError(f"the order has a cycle: {' -> '.join(_cycle(before, set(place) - set(result)))}")
+    return result
+
+
+def _cycle(before: Mapping[str, set[str]], stuck: set[str]) -> list[str]:
+    """A cycle among nodes that could not be ordered, in running order, its first node repeated at the end."""
+    node, path = min(stuck), [min(stuck)]
+    while True:
+        node = min(before[node] & stuck)
+        if node in path:
+            return [*path[path.index(node) :], node][::-1]
+        path.append(node)
+
+
+def step_needs(graph: Graph) -> dict[str, set[str]]:
+    """For each step (tool_call, action), the steps that must run before it: joined by edges, other nodes between them or not."""
+    steps = {node.id for node in graph.nodes if node.type in STEP_TYPES}
+    before = predecessors(graph)
+    needs: dict[str, set[str]] = {}
+    for node_id in order(graph):  # predecessors come first, so theirs are known
+        needs[node_id] = set()
+        for other in before[node_id]:
+            needs[node_id] |= {other} if other in steps else needs[other]
+    return {node.id: needs[node.id] for node in graph.nodes if node.id in steps}
+
+
+def step_order(graph: Graph) -> list[str]:
+    """Ids of the steps in the order to run: topological, and as written among the free ones."""
+    needs = step_needs(graph)
+    result: list[str] = []
+    done: set[str] = set()
+    remaining = list(needs)
+    while remaining:
+        ready = next(node_id for node_id in remaining if needs[node_id] <= done)
+        remaining.remove(ready)
+        result.append(ready)
+        done.add(ready)
+    return result

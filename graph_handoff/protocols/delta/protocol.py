@@ -1,0 +1,163 @@
+"""Predictive delta: both sides hold the same predictor, and the message says how the plan differs from what it predicts.
+
+    ab exchange14 kd uz               the predictor's version, which of its predictions, a check sum of the plan
+    Mei Kovacs 28236 "Desk Lamp"      the plan's values, verbatim, in the order in which the plan takes them
+    4+product2                        what to change in the prediction (`graph_handoff.protocols.delta.edit_script`)
+
+The sender applies its own script before it sends it. Where the compact form is shorter, that crosses instead, behind a `!` and
+its own check sum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from graph_handoff.artefacts import find_run, run_info
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import CodecError, GraphError
+from graph_handoff.graph import Graph, validate
+from graph_handoff.linearization.line_text import Words
+from graph_handoff.linearization.reader import read_line
+from graph_handoff.linearization.writer import NEW, Line, Memory, linearise, plan_of
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.delta.edit_script import Corrector
+from graph_handoff.protocols.delta.plan_library import Library
+from graph_handoff.protocols.t5.protocol import read_values, write_values
+from graph_handoff.protocols.t5.rank_correction import code_words
+from graph_handoff.scalar import Scalar, dumps
+from graph_handoff.tokens import count_tokens
+
+COMPACT_MARK = "!"
+MAX_TEXT = 1_000_000
+NEAREST = 8
+"""Of so many predictions the message is written out; the shortest is sent."""
+
+
+class Delta:
+    """Written and read with a predictor that `handoff train predictor` made."""
+
+    name: ClassVar[str] = "delta"
+
+    def __init__(self, run: str | Path) -> None:
+        self.folder = find_run(run, ("train predictor",), "run")
+        self.library = Library.load(self.folder / "model")
+        self.corrector = Corrector(self.library)
+        self.compact = load_codec("compact")
+        self._sent: dict[str, str] = {}
+
+    def instructions(self, tools: Toolset) -> str:
+        """The executor reads the compact form that the corrected plan is written out as."""
+        return self.compact.instructions(tools)
+
+    def encode(self, delegation: Delegation, seed: int) -> str:
+        """The same text for every seed: a delegation is written once."""
+        key = f"{delegation.graph.dumps()} {' '.join(delegation.tools)}"
+        if key not in self._sent:
+            self._sent[key] = self._write(delegation)
+        return self._sent[key]
+
+    def _write(self, delegation: Delegation) -> str:
+        texts = [in_compact_form(delegation.graph, delegation.tools)]
+        plan = Plan.from_graph(delegation.graph)
+        if plan.to_graph().same_as(delegation.graph):
+            texts += (draft.text for draft in drafts(plan, delegation.tools, self.corrector))
+        ranked = sorted(texts, key=count_tokens)
+        return next((text for text in ranked if self._arrives(text, delegation)), texts[0])
+
+    def _arrives(self, text: str, delegation: Delegation) -> bool:
+        """The sender reads its own message before it sends it."""
+        try:
+            graph = self.decode(text, delegation.tools).graph
+        except (CodecError, GraphError):
+            return False
+        return graph is not None and graph.same_as(delegation.graph)
+
+    def decode(self, text: str, tools: Toolset) -> Reading:
+        """Raises CodecError (not such a text, damaged, another predictor) or GraphError (no valid graph)."""
+        if len(text) > MAX_TEXT:
+            raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_TEXT} characters")
+        head, _, rest = text.partition("\n")
+        mark, _, check = head.partition(" ")
+        if mark == COMPACT_MARK:
+            graph = self.compact.decode(rest, tools)
+            _must_match(check, check_words(graph, ""))
+            return Reading(rest, Plan.from_graph(graph), graph)
+        if mark != self.library.version:
+            known = f"{self.library.version!r} or {COMPACT_MARK!r}"
+            raise CodecError("the message was written with another version of the predictor", found=mark, allowed=known)
+        name, _, check = check.partition(" ")
+        values, *script = rest.split("\n")
+        lines = self.corrector.read(self.library.predict(name), script)
+        plan = read_plan(lines, read_values(values), tools)
+        graph = validate(plan.to_graph())
+        _must_match(check, check_words(graph, self.library.hash))
+        return Reading(self.compact.encode(graph, tools), plan, graph)
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the predictor."""
+        return run_info(self.folder, 0)
+
+
+def in_compact_form(graph: Graph, tools: Toolset) -> str:
+    """The message that needs no predictor."""
+    return f"{COMPACT_MARK} {check_words(graph, '')}\n{load_codec('compact').encode(graph, tools)}"
+
+
+class Draft(NamedTuple):
+    """One way to write a plan."""
+
+    text: str
+    predicted: Sequence[Words]
+    lines: Sequence[Words]
+    script: Sequence[str]
+
+
+def drafts(plan: Plan, tools: Toolset, corrector: Corrector) -> Iterator[Draft]:
+    """The message for each prediction that is near the plan."""
+    library = corrector.library
+    written = linearise(plan, tools, library.words)
+    lines = [line.words for line in written]
+    values = write_values(tuple(value for line in written for value in line.values))
+    check = check_words(plan.to_graph(), library.hash)
+    for name in library.nearest(lines, NEAREST):
+        predicted = library.predict(name)
+        script = corrector.write(predicted, lines)
+        yield Draft("\n".join([f"{library.version} {name} {check}", values, *script]), predicted, lines, script)
+
+
+def shortest(plan: Plan, tools: Toolset, corrector: Corrector) -> Draft:
+    """The draft of the fewest tokens."""
+    return min(drafts(plan, tools, corrector), key=lambda draft: count_tokens(draft.text))
+
+
+def read_plan(lines: Sequence[Words], values: Sequence[Scalar], tools: Toolset) -> Plan:
+    """The plan of these lines, each new slot filled with the next value. Raises CodecError."""
+    memory = Memory()
+    entries = []
+    taken = 0
+    for words in lines:
+        slots = words.count(NEW)
+        entries.append(read_line(Line(words, tuple(values[taken : taken + slots])), tools, memory))
+        taken += slots
+    if taken < len(values):
+        raise CodecError("values that no slot takes", found=len(values), allowed=f"{taken}")
+    return plan_of(entries)
+
+
+def check_words(graph: Graph, library: str) -> str:
+    """Two words that depend on everything a graph says, and on the predictor: 1 of 262,144 others has the same."""
+    nodes = sorted(dumps([node.id, node.type.value, node.value]) for node in graph.nodes)
+    edges = sorted(f"{edge.src} {edge.relation.value} {edge.dst}" for edge in graph.edges)
+    digest = hashlib.sha256("\n".join([library, *nodes, *edges]).encode("utf-8", "surrogatepass")).digest()
+    words = code_words()
+    return " ".join(words[int.from_bytes(digest[place : place + 2]) % len(words)] for place in (0, 2))
+
+
+def _must_match(found: str, expected: str) -> None:
+    if found != expected:
+        raise CodecError("the check sum differs: the text is damaged, or was written with another predictor", found=found)

@@ -1,0 +1,79 @@
+"""A trained graph writer as a protocol: a model reads the plan in words and writes the graph in compact form.
+
+The model never sees an identifier (`placeholders`): it copies placeholders, and the real values are put back here. Its
+text is checked before it is sent: it must be a valid graph, and every identifier in it must stand in the delegation. Where the
+text fails, the prose itself crosses, behind a `~`, and the reading says that it backed off; with `backoff: false` that is an
+error. A text that had to be repaired (`graph_handoff.protocols.graph_writer.texts`) crosses behind a `^`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graph_handoff.artefacts import count_parameters, find_run, model_folder, run_info
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import CodecError, GraphError
+from graph_handoff.faithfulness import check_faithful, sources_of
+from graph_handoff.placeholders import Lifted
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.graph_writer.model import GraphWriter
+from graph_handoff.protocols.graph_writer.texts import read_written
+from graph_handoff.protocols.prose.protocol import Prose
+
+PROSE_MARK = "~"
+REPAIR_MARK = "^"
+
+
+class Rl:
+    """Written by a trained model, read as compact NGH."""
+
+    name: ClassVar[str] = "rl"
+
+    def __init__(self, run: str | Path, backoff: bool = True, device: str = "cpu") -> None:
+        self.folder = find_run(run, ("train sft", "train grpo"), "run")
+        self.backoff = backoff
+        self.writer = GraphWriter.load(model_folder(self.folder), device)
+        self.compact = load_codec("compact")
+        self.prose = Prose()
+        self._written: dict[str, str] = {}
+
+    def instructions(self, tools: Toolset) -> str:
+        """Those of the compact form."""
+        return self.compact.instructions(tools)
+
+    def encode(self, delegation: Delegation, seed: int) -> str:
+        """Compact text with the delegation's own values. `seed` chooses the phrasing that the model reads.
+
+        Raises CodecError or GraphError, without `backoff`, where the model's text cannot be sent.
+        """
+        source = self.writer.source_of(delegation, seed)
+        try:
+            return self._write(source, delegation)
+        except (CodecError, GraphError):
+            if not self.backoff:
+                raise
+            return PROSE_MARK + self.prose.encode(delegation, seed)
+
+    def _write(self, source: Lifted, delegation: Delegation) -> str:
+        if source.text not in self._written:
+            self._written[source.text] = self.writer.write([source.text])[0]
+        written = read_written(self._written[source.text], source, delegation.tools)
+        text = self.compact.encode(written.plan.to_graph(), delegation.tools)
+        check_faithful(text, sources_of(delegation))
+        return REPAIR_MARK + text if written.repaired else text
+
+    def decode(self, text: str, tools: Toolset) -> Reading:
+        """Raises CodecError or GraphError."""
+        if text.startswith(PROSE_MARK):
+            prose = text.removeprefix(PROSE_MARK)
+            return Reading(prose, self.prose.decode(prose, tools).plan, backoff=True)
+        plain = text.removeprefix(REPAIR_MARK)
+        graph = self.compact.decode(plain, tools)
+        return Reading(plain, Plan.from_graph(graph), graph, repaired=plain != text)
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the model behind the protocol."""
+        return run_info(self.folder, count_parameters(self.writer.model))

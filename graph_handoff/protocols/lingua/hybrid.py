@@ -1,0 +1,61 @@
+"""Hybrid: structured fields kept verbatim, LLMLingua-2 on the remainder.
+
+    get_order #W2378156                                   the fields: each call with its values and references, in compact form
+    get_product $1.items[name=Desk Lamp].product_id
+
+    exchange desk lamp clicky switches                    the remainder: free prose, shortened by the token classifier
+
+The fields are what the graph holds and cross unchanged, so no identifier passes through a model. The remainder is what the graph
+does not hold: the user's request in the task's own words, or the orchestrator's prose where the delegation has it. The executor
+carries out the fields and has the remainder as context; it reads what crosses, and nothing else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.lingua.protocol import Compressor
+from graph_handoff.protocols.prose.protocol import brief
+
+BREAK = "\n\n"
+"""Between the fields and the remainder; the compact form has no empty line."""
+
+
+class Hybrid:
+    """The plan's calls in compact form, and the request in fewer words."""
+
+    name: ClassVar[str] = "hybrid"
+
+    def __init__(
+        self,
+        run: str | Path | None = None,
+        model: str | None = None,
+        revision: str | None = None,
+        rate: float | None = 0.33,
+    ) -> None:
+        """`rate`: the share of the remainder's tokens that is asked for; None leaves it to the classifier's own threshold."""
+        self.compressor = Compressor(run, model, revision, rate)
+        self._compact = load_codec("compact")
+
+    def instructions(self, tools: Toolset) -> str:
+        return f"{self._compact.instructions(tools)}\nAfter an empty line: the user's request, shortened; context only."
+
+    def encode(self, delegation: Delegation, seed: int) -> str:
+        """The same text for every seed: neither part has phrasings."""
+        fields = self._compact.encode(delegation.graph, delegation.tools)
+        remainder = self.compressor(delegation.prose if delegation.prose is not None else brief(delegation.task))
+        return f"{fields}{BREAK}{remainder}" if remainder else fields
+
+    def decode(self, text: str, tools: Toolset) -> Reading:
+        """Raises CodecError or GraphError where the fields cannot be read."""
+        graph = self._compact.decode(text.partition(BREAK)[0], tools)
+        return Reading(text, Plan.from_graph(graph), graph)
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the model behind the protocol."""
+        return self.compressor.info()

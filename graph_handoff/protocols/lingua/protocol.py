@@ -1,0 +1,85 @@
+"""LLMLingua-2: the prose plan without the words that a token classifier holds for unneeded.
+
+The classifier is the published one (`model` and `revision`), or a run of `handoff train lingua`, which learned from graphs which
+words are needed. docs/lingua.md has both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graph_handoff.artefacts import find_run, model_folder, run_info
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import ConfigError
+from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.lingua.compressor import Compressed, Lingua
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.protocols.prose.reader import read_text
+
+
+class Compressor:
+    """A classifier with the rate it is asked for. It keeps count of what it achieved."""
+
+    def __init__(self, run: str | Path | None, model: str | None, revision: str | None, rate: float | None) -> None:
+        """Raises ConfigError where not exactly one of `run` and `model` is given, and what `Lingua` raises."""
+        if (run is None) == (model is None):
+            raise ConfigError(
+                "needs a run of `handoff train lingua`, or a model and its revision", field="run", found=[run, model]
+            )
+        self.folder = find_run(run, ("train lingua",), "run") if run is not None else None
+        self.lingua = Lingua(model_folder(self.folder) if self.folder else str(model), revision)
+        self.rate = rate
+        self._done: dict[str, Compressed] = {}
+
+    def __call__(self, text: str) -> str:
+        """The text, shortened. The same text is compressed once."""
+        if text not in self._done:
+            self._done[text] = self.lingua.compress(text, self.rate)
+        return self._done[text].text
+
+    def info(self) -> dict[str, Any]:
+        """What the report says of the model; `asked_rate`, and the mean `achieved_rate` (o200k) of the `texts` so far."""
+        name = f"{self.lingua.model} at {self.lingua.revision}"
+        told: dict[str, Any] = {"run": name, "parameters": self.lingua.parameters, "training": {}}
+        if self.folder is not None:
+            told = run_info(self.folder, self.lingua.parameters)
+        training = told["training"]
+        training.pop("achieved_rate", None)
+        if self.rate is not None:
+            training["asked_rate"] = self.rate
+        if self._done:
+            training["achieved_rate"] = sum(c.achieved for c in self._done.values()) / len(self._done)
+            training["texts"] = len(self._done)
+        return told
+
+
+class LinguaProse:
+    """Prose in fewer words; read as prose is."""
+
+    name: ClassVar[str] = "lingua"
+
+    def __init__(
+        self,
+        run: str | Path | None = None,
+        model: str | None = None,
+        revision: str | None = None,
+        rate: float | None = 0.5,
+    ) -> None:
+        """`rate`: the share of tokens that LLMLingua-2 is asked to keep; None leaves it to the classifier's own threshold."""
+        self.compressor = Compressor(run, model, revision, rate)
+        self._prose = Prose()
+
+    def instructions(self, tools: Toolset) -> str:
+        return "A plan in prose, shortened."
+
+    def encode(self, delegation: Delegation, seed: int) -> str:
+        """The shortened prose. `seed` chooses the phrasing, where the delegation has no words of its own."""
+        return self.compressor(self._prose.encode(delegation, seed))
+
+    def decode(self, text: str, tools: Toolset) -> Reading:
+        return Reading(text, read_text(text, tools))
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the model behind the protocol."""
+        return self.compressor.info()

@@ -1,0 +1,124 @@
+"""TF-IDF: the top-weighted words of the prose plan, in their order. No network; one small table of word weights."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from graph_handoff.artefacts import find_run
+from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.files import read_json, sha256_json
+from graph_handoff.identifiers import is_identifier
+from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.prose.protocol import Prose
+from graph_handoff.protocols.prose.reader import read_text
+
+TABLE_FILE = "table.json"
+_PIECE = re.compile(r"[^\s\"`“”()\[\]{}<>]+")
+_OUTER = ".,;:!?'*"
+_WORD = re.compile(r"\w[\w’'-]*")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order; an identifier (an email, `#W6390527`, 54.04) is one word and keeps its spelling."""
+    found: list[str] = []
+    for match in _PIECE.finditer(text):
+        piece = match.group().strip(_OUTER)
+        found += [piece] if is_identifier(piece) else _WORD.findall(piece)
+    return found
+
+
+def term(word: str) -> str:
+    """What the table counts: an identifier as it is, any other word in small letters."""
+    return word if is_identifier(word) else word.lower()
+
+
+def fit(texts: Iterable[str]) -> dict[str, Any]:
+    """The word weights of a collection: `{documents, idf: {term: weight}}`.
+
+    idf(t) = ln((1 + n) / (1 + df(t))) + 1, where n counts the texts and df those that hold t: the smooth form that
+    scikit-learn documents for TfidfTransformer (user guide, "Tf-idf term weighting").
+    """
+    count = 0
+    frequency: Counter[str] = Counter()
+    for text in texts:
+        count += 1
+        frequency.update({term(word) for word in words(text)})
+    return {"documents": count, "idf": {name: _smooth(count, frequency[name]) for name in sorted(frequency)}}
+
+
+def seal(weights: Mapping[str, Any], keep: float) -> dict[str, Any]:
+    """The table of a run: the weights, the share of the words to keep, and a hash of both."""
+    content = {**weights, "keep": keep}
+    return {**content, "hash": sha256_json(content)}
+
+
+def _smooth(documents: int, frequency: int) -> float:
+    return math.log((1 + documents) / (1 + frequency)) + 1
+
+
+def load_table(path: Path) -> dict[str, Any]:
+    """Read a table. Raises InputError where the file is none, or was changed after it was written."""
+    table = read_json(path, "`handoff train tfidf` writes it")
+    if not isinstance(table, dict) or set(table) != {"documents", "idf", "keep", "hash"}:
+        raise InputError("not an idf table", file=path, found=table, allowed="documents, idf, keep, hash")
+    if table != seal({"documents": table["documents"], "idf": table["idf"]}, table["keep"]):
+        raise InputError("the table does not match its hash: write it again with `handoff train tfidf`", file=path, field="hash")
+    return table
+
+
+class Keywords:
+    """The words of a text that weigh most.
+
+    Each occurrence of a word weighs its idf: tf is taken as 0 or 1 (scikit-learn's `binary`), because with counts `the`
+    outweighs every identifier of a long plan. The share `keep` of all occurrences stays: those of the greatest weight, and
+    among equals the first.
+    """
+
+    def __init__(self, weights: Mapping[str, Any], keep: float) -> None:
+        """`weights` as `fit` makes them. Raises ConfigError where the share is outside of (0, 1]."""
+        if not 0 < keep <= 1:
+            raise ConfigError("a share of the words", field="keep", found=keep, allowed="above 0, up to 1")
+        self.keep = keep
+        self._idf: Mapping[str, float] = weights["idf"]
+        self._unseen = _smooth(weights["documents"], 0)
+
+    def of(self, text: str) -> list[str]:
+        """The words that stay, in their order."""
+        found = words(text)
+        weights = [self._idf.get(term(word), self._unseen) for word in found]
+        ranked = sorted(range(len(found)), key=lambda place: (-weights[place], place))
+        return [found[place] for place in sorted(ranked[: math.ceil(self.keep * len(found))])]
+
+
+class TfIdf:
+    """Keywords of the prose plan; the share of the words that stays was chosen on the training tasks."""
+
+    name: ClassVar[str] = "tfidf"
+
+    def __init__(self, run: str | Path, keep: float | None = None) -> None:
+        """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
+        self.folder = find_run(run, ("train tfidf",), "run")
+        table = load_table(self.folder / "model" / TABLE_FILE)
+        self._terms = len(table["idf"])
+        self.keywords = Keywords(table, table["keep"] if keep is None else keep)
+        self._prose = Prose()
+
+    def instructions(self, tools: Toolset) -> str:
+        return "Keywords of a plan, in order."
+
+    def encode(self, delegation: Delegation, seed: int) -> str:
+        """The keywords, separated by spaces. `seed` chooses the phrasing of the prose."""
+        return " ".join(self.keywords.of(self._prose.encode(delegation, seed)))
+
+    def decode(self, text: str, tools: Toolset) -> Reading:
+        return Reading(text, read_text(text, tools))
+
+    def model_info(self) -> dict[str, Any]:
+        """What the report says of the run behind the protocol: how many weights, and the share of words that stays."""
+        return {"run": self.folder.name, "parameters": self._terms, "training": {"keep": self.keywords.keep}}

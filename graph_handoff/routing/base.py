@@ -1,0 +1,64 @@
+"""What a router is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from typing import Protocol as Interface
+
+from graph_handoff.delegation import Delegation
+
+Format = Literal["graph", "nl"]
+"""What a delegation can be sent as: a typed graph, or prose."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a router decided about one delegation, and what that cost."""
+
+    format: Format
+    score: float
+    """The router's belief in [0, 1] that the graph does better than prose on this delegation."""
+    reason: str
+    """One sentence."""
+    router: str
+    """The router's name."""
+    pattern: str | None = None
+    """The computational pattern of the task, where the router knows one."""
+    tokens: int = 0
+    """o200k tokens that the decision cost: prompt and answer of a model's call; 0 where none was made."""
+    seconds: float = 0.0
+    """Wall time of the decision."""
+    failed: bool = False
+    """The router could not be asked: the format is its default, the reason says why, and no token counts as spent."""
+    unreadable: bool = False
+    """A model answered, and not in a word that decides: the format is the default, the tokens are spent."""
+    signals: tuple[str, ...] = ()
+    """What it saw that speaks for either format, by name; empty of a router that looks for nothing in particular."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.score <= 1.0:  # also refuses NaN
+            raise ValueError(f"a score is in [0, 1], not {self.score!r}")
+
+
+class Router(Interface):
+    """Delegation -> decision.
+
+    A router sees the delegation's task, tools and context. It must not look at its id, which names a benchmark's task, nor at
+    anything that is known only after the work is done.
+    """
+
+    name: str
+
+    def route(self, delegation: Delegation) -> Decision:
+        """Decide one delegation. Raises HandoffError where the router cannot decide at all."""
+        ...
+
+    def route_many(self, delegations: Sequence[Delegation]) -> list[Decision]:
+        """The same decisions, in the same order; a router that works in batches overrides this."""
+        return [self.route(delegation) for delegation in delegations]
+
+    def model_info(self) -> dict[str, Any] | None:
+        """What a report says of the trained model that decides (`graph_handoff.artefacts.run_info`); None where there is none."""
+        return None

@@ -1,1 +1,0 @@
-"""Models that run inside a protocol; torch and transformers are imported when one is loaded."""

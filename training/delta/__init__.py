@@ -1,0 +1,1 @@
+"""Fitting of the plan library that a predictive delta corrects."""

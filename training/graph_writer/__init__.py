@@ -1,0 +1,1 @@
+"""Training of the graph writer: SFT, then GRPO."""

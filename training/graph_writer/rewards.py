@@ -1,0 +1,187 @@
+"""Rewards of a written graph: small, verifiable, multiplied.
+
+    reward = valid x faithful x fidelity x brevity
+
+`valid` is 1 for a text that reads as a valid graph, 0.5 where it had to be repaired; `faithful` is 0 where the text has an
+identifier that its source does not hold. `fidelity` compares with the gold plan (`graph_f1`), or carries both out in the real
+environment (`Executes`). `brevity` is 1 - w min(1, tokens / 2 reference tokens).
+
+Fidelity is at most 1 - w for what is not the gold plan, and brevity at least 1 - w. So no text, however short, that says less
+than the gold plan scores above one that says all of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal, Protocol
+
+from graph_handoff.delegation import Toolset
+from graph_handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
+from graph_handoff.execution import Execution, Result, execute
+from graph_handoff.graph import Graph
+from graph_handoff.graph_metrics import compare
+from graph_handoff.placeholders import Lifted
+from graph_handoff.plan import Plan
+from graph_handoff.protocols.graph_writer.texts import Written, read_written
+from graph_handoff.scalar import dumps
+
+PARTS = ("valid", "faithful", "fidelity", "brevity")
+BREVITY_WEIGHT = 0.1
+REPAIRED = 0.5
+MAX_STEPS = 64
+"""A longer plan is not carried out: its fidelity is 0."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One delegation to write: what the model reads, and what it should come to."""
+
+    id: str
+    domain: str
+    source: Lifted
+    target: str
+    gold: Graph
+    tools: Toolset
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The parts of a reward, each in [0, 1]."""
+
+    parts: Mapping[str, float]
+    repaired: bool = False
+
+    @property
+    def reward(self) -> float:
+        return prod(self.parts.values())
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A reward that could not be found: no fault of the text's, so it is counted and teaches nothing."""
+
+    kind: Literal["environment_error", "time_out"]
+    detail: str
+
+
+class RewardError(HandoffError):
+    """Rewards that fail too often to learn from."""
+
+
+class Fidelity(Protocol):
+    """How much of the gold plan a written plan preserves, in [0, 1], 1 for the gold plan itself; or why that cannot be said."""
+
+    def __call__(self, written: Plan, case: Case) -> float | Failed: ...
+
+
+def score(text: str, tokens: int, reference: int, case: Case, fidelity: Fidelity) -> Scored | Failed:
+    """The reward of one text of `tokens` tokens; the gold text has `reference`."""
+    try:
+        written = read_written(text, case.source, case.tools)
+    except UnfaithfulError:
+        return Scored({"valid": 1.0, "faithful": 0.0, "fidelity": 0.0, "brevity": brevity(tokens, reference)})
+    except (CodecError, GraphError):
+        return Scored({"valid": 0.0, "faithful": 0.0, "fidelity": 0.0, "brevity": brevity(tokens, reference)})
+    found = fidelity(written.plan, case)
+    if isinstance(found, Failed):
+        return found
+    parts = {"valid": valid(written), "faithful": 1.0, "fidelity": found, "brevity": brevity(tokens, reference)}
+    return Scored(parts, written.repaired)
+
+
+def valid(written: Written) -> float:
+    """1 for a text that could be read as it stands."""
+    return REPAIRED if written.repaired else 1.0
+
+
+def brevity(tokens: int, reference: int) -> float:
+    """1 for an empty text, less by up to BREVITY_WEIGHT for one of twice the reference's length and more."""
+    return 1 - BREVITY_WEIGHT * min(1.0, tokens / (2 * max(1, reference)))
+
+
+def graph_f1(written: Plan, case: Case) -> float:
+    """1 for the gold graph; else 1 - BREVITY_WEIGHT times the mean of the F1 of nodes, edges and arguments' values."""
+    graph = written.to_graph()
+    if graph.same_as(case.gold):
+        return 1.0
+    found = compare(graph, case.gold)
+    return (1 - BREVITY_WEIGHT) * (found["node_f1"] + found["edge_f1"] + found["argument_value_f1"]) / 3
+
+
+class Executes:
+    """1 where the plan, carried out in the real environment, leaves the state and tells the user what the gold plan does, else 0.
+
+    Where the gold plan changes nothing, an empty plan would pass: then the calls made must be the gold plan's.
+    """
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        self.seconds = seconds
+        self._environments: dict[str, Any] = {}
+        self._gold: dict[str, _Outcome] = {}
+
+    def __call__(self, written: Plan, case: Case) -> float | Failed:
+        from data.environments.base import EnvironmentCallError
+
+        if len(written.steps) > MAX_STEPS:
+            return 0.0
+        try:
+            if case.id not in self._gold:
+                self._gold[case.id] = self._run(Plan.from_graph(case.gold), case.domain)
+            gold, found = self._gold[case.id], self._run(written, case.domain)
+        except EnvironmentCallError as error:
+            return Failed("environment_error", str(error))
+        except _TimeOutError:
+            return Failed("time_out", f"more than {self.seconds:g} seconds")
+        same = found.state == gold.state and found.told == gold.told
+        return float(same and (gold.changes or found.calls == gold.calls))
+
+    def _run(self, plan: Plan, domain: str) -> _Outcome:
+        environment = self._environment(domain)
+        environment.reset(
+            environment.tasks()[0].id
+        )  # in the domains that `handoff synth` knows, a task begins with the fresh database
+        start = environment.state_hash()
+        deadline = time.monotonic() + self.seconds
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Result:
+            if time.monotonic() > deadline:
+                raise _TimeOutError
+            result: Result = environment.call(name, arguments)
+            return result
+
+        done = execute(plan, call)
+        state = environment.state_hash()
+        return _Outcome(state, Counter(done.report), _calls(done), state != start)
+
+    def _environment(self, domain: str) -> Any:
+        from data.environments import load_environment
+
+        if domain not in self._environments:
+            self._environments[domain] = load_environment(f"tau2-{domain}").fork()
+        return self._environments[domain]
+
+
+class _TimeOutError(HandoffError):
+    pass
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    state: str
+    told: Counter[str]
+    calls: Counter[str] = field(repr=False)
+    changes: bool
+
+
+def _calls(done: Execution) -> Counter[str]:
+    return Counter(
+        f"{outcome.name} {dumps(outcome.arguments)} {outcome.status}" for outcome in done.steps if not outcome.is_action
+    )
+
+
+FIDELITIES: dict[str, Any] = {"graph_f1": lambda: graph_f1, "execution": Executes}
+"""Name in a configuration -> what makes the function."""

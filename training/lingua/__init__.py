@@ -1,0 +1,1 @@
+"""Training of the token classifier for LLMLingua-2."""

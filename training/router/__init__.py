@@ -1,0 +1,1 @@
+"""Training of the distilled router: labels, classifier, calibration, ONNX."""

@@ -1,0 +1,1 @@
+"""Training of the T5 graph autoencoder."""

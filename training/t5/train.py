@@ -1,0 +1,235 @@
+"""`handoff train t5`: the T5 graph autoencoder, from scratch on a CPU or from a pretrained T5 on a GPU, by the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from graph_handoff.artefacts import count_parameters
+from graph_handoff.config import Config
+from graph_handoff.console import say, table
+from graph_handoff.errors import CodecError
+from graph_handoff.linearization.constraint import END_TOKEN, Encoded
+from graph_handoff.linearization.vocabulary import Vocabulary
+from graph_handoff.protocols.t5.autoencoder import MAX_TOKENS, GraphAutoencoder, Supervision, inputs_of
+from training.run_loop import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.t5.examples import Row, VocabularyConfig, encode_row, make_vocabulary, read_rows, received
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from transformers import T5ForConditionalGeneration
+
+IGNORED = -100  # the loss leaves these labels out
+
+
+class Architecture(Config):
+    """The model: a pretrained one by id and revision, or a T5 of these sizes from scratch."""
+
+    base: str | None = None
+    """A T5 on the Hub, such as `google-t5/t5-small`, or a folder; None trains from scratch."""
+    revision: str | None = None
+    """The base's commit: a base without one is refused."""
+    d_model: int = Field(128, ge=8)
+    d_ff: int = Field(256, ge=8)
+    layers: int = Field(2, ge=1)
+    heads: int = Field(4, ge=1)
+    dropout: float = Field(0.0, ge=0, lt=1)
+    embedding_scale: float = Field(1, gt=0)
+    """Times T5's initial embeddings, from scratch."""
+
+
+class T5Config(RunConfig):
+    """Training of the autoencoder."""
+
+    run: Path = Path("checkpoints/t5-tiny")
+    supervision: Supervision = "graph"
+    """What the model learns to rebuild: the plan's graph, or its prose (an ablation)."""
+    architecture: Architecture = Architecture()
+    vocabulary: VocabularyConfig = VocabularyConfig()
+    steps: int = Field(800, ge=1)
+    batch_size: int = Field(48, ge=1)
+    learning_rate: float = Field(3e-3, gt=0)
+    embedding_rate: float = Field(1, gt=0)
+    """Times the learning rate for the embeddings. From scratch they start large and must move far, so a large factor
+    learns in fewer steps; 1 for a pretrained base."""
+    gold_repeats: int = Field(1, ge=1)
+    """How often an epoch shows each of the benchmark's own training plans: they are few beside the sampled ones."""
+    report_plans: int = Field(100, ge=1)
+    """At most so many held-out plans are written out in full for the final metrics."""
+
+
+CONFIG = T5Config
+
+
+def run(config: T5Config) -> int:
+    """Train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
+    if open_run(config, "train t5", [config.corpus]):
+        return 0
+    rows = read_rows(config.corpus, config.supervision)
+    rows["train"] = chosen(rows["train"], config)
+    vocabulary = make_vocabulary(rows["train"], config.vocabulary, config.supervision)
+    encoded = {split: [encode_row(row, vocabulary, config.supervision) for row in part] for split, part in rows.items()}
+    repeats = [config.gold_repeats if row.source == "gold" else 1 for row in rows["train"]]
+    encoded["train"] = [sent for sent, times in zip(encoded["train"], repeats, strict=True) for _ in range(times)]
+    model = make_model(config.architecture, vocabulary, config.seed)
+    model.config.supervision = config.supervision
+    say(f"{count_parameters(model):,} parameters, {vocabulary.size} ids, {len(encoded['train'])} plans")
+    trainer = make_trainer(config, model, vocabulary, encoded)
+    train(trainer, config)
+    autoencoder = GraphAutoencoder(model.cpu(), vocabulary)
+    autoencoder.save(config.run / MODEL_FOLDER)
+    metrics = measure(autoencoder, rows, encoded, config.report_plans)
+    metrics["parameters"] = count_parameters(model)
+    finish(config, metrics)
+    table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
+    say(f"model: {config.run}")
+    return 0
+
+
+def make_model(config: Architecture, vocabulary: Vocabulary, seed: int) -> T5ForConditionalGeneration:
+    """A T5 whose last ids are the vocabulary's; `token_offset` in its configuration is the first of them."""
+    from transformers import T5Config as Sizes
+    from transformers import T5ForConditionalGeneration, set_seed
+
+    from graph_handoff.errors import ConfigError
+
+    set_seed(seed)
+    if config.base is not None:
+        if config.revision is None and not Path(config.base).is_dir():
+            raise ConfigError("a base from the Hub needs its revision", field="architecture.revision")
+        model = T5ForConditionalGeneration.from_pretrained(config.base, revision=config.revision, use_safetensors=True)
+        offset = int(model.config.vocab_size)
+        model.resize_token_embeddings(offset + vocabulary.size)
+        model.config.token_offset = offset
+        return model
+    model = T5ForConditionalGeneration(
+        Sizes(
+            vocab_size=vocabulary.size,
+            d_model=config.d_model,
+            d_kv=config.d_model // config.heads,
+            d_ff=config.d_ff,
+            num_layers=config.layers,
+            num_decoder_layers=config.layers,
+            num_heads=config.heads,
+            dropout_rate=config.dropout,
+            pad_token_id=END_TOKEN,
+            eos_token_id=END_TOKEN,
+            decoder_start_token_id=END_TOKEN,
+            token_offset=0,
+        )
+    )
+    model.shared.weight.data.mul_(config.embedding_scale)
+    return model
+
+
+def make_trainer(
+    config: T5Config, model: T5ForConditionalGeneration, vocabulary: Vocabulary, encoded: Mapping[str, Sequence[Encoded]]
+) -> Any:
+    """A Seq2SeqTrainer over the encoded plans."""
+    from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+    offset = int(getattr(model.config, "token_offset", 0))
+    longest = MAX_TOKENS[config.supervision]
+    arguments = Seq2SeqTrainingArguments(
+        **shared_arguments(config, best="eval_wrong_a_plan", greater_is_better=False),
+        lr_scheduler_type="cosine",
+        train_sampling_strategy="group_by_length",
+    )
+    return Seq2SeqTrainer(
+        model=model,
+        args=arguments,
+        optimizers=(_optimizer(model, config), None),
+        train_dataset=_dataset(encoded["train"], vocabulary, offset, longest),
+        eval_dataset=_dataset(encoded["validation"], vocabulary, offset, longest),
+        data_collator=_collate,
+        compute_metrics=_accuracy,
+        preprocess_logits_for_metrics=lambda logits, labels: _logits(logits).argmax(-1),
+    )
+
+
+def _optimizer(model: T5ForConditionalGeneration, config: T5Config) -> Any:
+    import torch
+
+    embeddings = [model.shared.weight]
+    rest = [p for p in model.parameters() if p is not model.shared.weight]
+    groups = [{"params": rest}, {"params": embeddings, "lr": config.learning_rate * config.embedding_rate}]
+    # fused as the Trainer's own is
+    return torch.optim.AdamW(groups, lr=config.learning_rate, weight_decay=config.weight_decay, fused=True)
+
+
+def _dataset(plans: Iterable[Encoded], vocabulary: Vocabulary, offset: int, longest: int) -> Dataset:
+    from datasets import Dataset
+
+    short = [plan for plan in plans if len(plan.tokens) <= longest]
+    inputs = [[i + offset for i in inputs_of(plan.values, vocabulary)] for plan in short]
+    labels = [[token + offset for token in plan.tokens] for plan in short]
+    return Dataset.from_dict({"input_ids": inputs, "labels": labels, "length": [len(ids) for ids in labels]})
+
+
+def _collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    inputs = [torch.tensor(row["input_ids"]) for row in rows]
+    labels = [torch.tensor(row["labels"]) for row in rows]
+    return {
+        "input_ids": pad_sequence(inputs, batch_first=True, padding_value=END_TOKEN),
+        "attention_mask": pad_sequence([torch.ones_like(ids) for ids in inputs], batch_first=True),
+        "labels": pad_sequence(labels, batch_first=True, padding_value=IGNORED),
+    }
+
+
+def _logits(logits: Any) -> Any:
+    return logits[0] if isinstance(logits, tuple) else logits
+
+
+def _accuracy(found: Any) -> dict[str, float]:
+    """Of the model's first choices, the true tokens before them given: the share that is right, how many are wrong in a plan
+    (each costs a hint), and the share of plans without a wrong one (the model alone would write them whole)."""
+    kept = found.label_ids != IGNORED
+    wrong = ((found.predictions != found.label_ids) & kept).sum(axis=1)
+    return {
+        "token_accuracy": float(1 - wrong.sum() / kept.sum()),
+        "wrong_a_plan": float(wrong.mean()),
+        "fidelity": float((wrong == 0).mean()),
+    }
+
+
+def measure(
+    autoencoder: GraphAutoencoder, rows: Mapping[str, Sequence[Row]], encoded: Mapping[str, Sequence[Encoded]], most: int
+) -> dict[str, Any]:
+    """Held-out figures: hints a plan, what the receiver has with them, and what it has with none at all."""
+    from graph_handoff.graph_metrics import compare
+
+    alone: list[dict[str, float]] = []
+    whole: list[dict[str, float]] = []
+    hints = tokens = values = too_long = 0
+    vocabulary, supervision = autoencoder.vocabulary, autoencoder.supervision
+    for row, sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
+        if len(sent.tokens) > MAX_TOKENS[supervision]:
+            too_long += 1  # crosses as it is
+            continue
+        needed, written = autoencoder.hints(sent, row.tools)
+        hints += len(needed)
+        tokens += len(sent.tokens)
+        values += len(sent.values)
+        true = row.plan.to_graph()
+        whole.append(compare(received(written, row, sent, vocabulary, supervision), true))
+        try:
+            unaided = autoencoder.write(sent.values, row.tools, [])
+        except CodecError:
+            unaided = []  # it came to where nothing may follow
+        alone.append(compare(received(unaided, row, sent, vocabulary, supervision), true))
+    count = len(alone)
+    return {
+        "held_out_plans": count,
+        "too_long_plans": too_long,
+        "hints_a_plan": hints / count,
+        "tokens_a_plan": tokens / count,
+        "values_a_plan": values / count,
+        **{f"hinted_{key}": sum(found[key] for found in whole) / count for key in whole[0]},
+        **{f"alone_{key}": sum(found[key] for found in alone) / count for key in alone[0]},
+    }
