@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graph_handoff.errors import ConfigError, did_you_mean
 
+WHERE = "where"
+"""Marks a field, as `Annotated[bool, WHERE]`, that only says where a job runs, writes or logs: it decides no result."""
 _NULL = ("null", "~", "")
 C = TypeVar("C", bound="Config")
 M = TypeVar("M", bound=BaseModel)
@@ -21,6 +23,22 @@ class Config(BaseModel):
     """Base of every configuration: frozen, and a key it does not know is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def identity(self) -> dict[str, Any]:
+        """What decides a result, as JSON values: every field but those marked `WHERE`, here and in the configurations within."""
+        values = self.model_dump(mode="json")
+        decisive = (name for name, field in type(self).model_fields.items() if WHERE not in field.metadata)
+        return {name: _identity(getattr(self, name), values[name]) for name in decisive}
+
+
+def _identity(value: Any, dumped: Any) -> Any:
+    if isinstance(value, Config):
+        return value.identity()
+    if isinstance(value, dict):
+        return {key: _identity(inner, kept) for inner, (key, kept) in zip(value.values(), dumped.items(), strict=True)}
+    if isinstance(value, list | tuple):
+        return [_identity(*pair) for pair in zip(value, dumped, strict=True)]
+    return dumped
 
 
 class _Loader(yaml.SafeLoader):
