@@ -12,8 +12,8 @@ from pydantic import Field
 
 from data.corpus import CorpusRow, read_corpus
 from data.environments import load_environment
-from data.environments.base import Environment
-from data.labels.replay import Replay, reaches_gold, run_plan
+from data.environments.base import StatefulEnvironment
+from data.labels.replay import ReachesGold
 from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.console import say, table, track
 from graph_handoff.errors import InputError
@@ -107,15 +107,14 @@ def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfCo
 
 
 class _Trial:
-    """One task; a plan that was carried out is not carried out again."""
+    """One task; a plan that was executed is not executed again."""
 
-    def __init__(self, environment: Environment, row: CorpusRow) -> None:
-        self.environment, self.task = environment, row.delegation.id
-        self.gold: Replay = run_plan(environment, self.task, row.plan)
+    def __init__(self, environment: StatefulEnvironment, row: CorpusRow) -> None:
+        self.row, self.reached = row, ReachesGold(environment)
         self.seen: dict[str, bool] = {}
 
     def reaches(self, plan: Plan) -> bool:
         key = plan.to_graph().dumps()
         if key not in self.seen:
-            self.seen[key] = reaches_gold(self.environment, self.task, self.gold, plan)
+            self.seen[key] = self.reached(plan, self.row.delegation.id, self.row.plan)
         return self.seen[key]
