@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import orjson
 from pydantic import Field, model_validator
@@ -23,7 +23,7 @@ from eval.report.model import ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
-from graph_handoff.config import WHERE, Config
+from graph_handoff.config import Config
 from graph_handoff.console import say, set_quiet, table, track, warn
 from graph_handoff.errors import ConfigError
 from graph_handoff.files import write_text
@@ -75,7 +75,9 @@ def _without_devices(options: Any) -> Any:
 class SuiteConfig(Config):
     """What to judge, on what, against what."""
 
-    run: Annotated[Path, WHERE] = Path("checkpoints/eval")
+    where: ClassVar[frozenset[str]] = frozenset({"run", "workers"})
+
+    run: Path = Path("checkpoints/eval")
     """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
     graphs: Path = Path("data/store/graphs.jsonl")
     """Labelled gold plans: the delegations."""
@@ -97,7 +99,7 @@ class SuiteConfig(Config):
     bootstrap_seed: int = 0
     published: bool = True
     """Show the published figures beside ours."""
-    workers: Annotated[int, WHERE] = Field(1, ge=1, le=64)
+    workers: int = Field(1, ge=1, le=64)
     """Processes, each with every model. The result does not depend on it."""
 
     @model_validator(mode="after")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from graph_handoff.errors import ConfigError, did_you_mean
 
-WHERE = "where"
-"""Marks a field, as `Annotated[bool, WHERE]`, that only says where a job runs, writes or logs: it decides no result."""
 _NULL = ("null", "~", "")
 C = TypeVar("C", bound="Config")
 M = TypeVar("M", bound=BaseModel)
@@ -24,11 +22,13 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    where: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only say where a job runs, writes or logs: they decide no result."""
+
     def identity(self) -> dict[str, Any]:
-        """What decides a result, as JSON values: every field but those marked `WHERE`, here and in the configurations within."""
-        values = self.model_dump(mode="json")
-        decisive = (name for name, field in type(self).model_fields.items() if WHERE not in field.metadata)
-        return {name: _identity(getattr(self, name), values[name]) for name in decisive}
+        """What decides a result, as JSON values: every field but those of `where`, here and in the configurations within."""
+        values = self.model_dump(mode="json", exclude=set(self.where))
+        return {name: _identity(getattr(self, name), value) for name, value in values.items()}
 
 
 def _identity(value: Any, dumped: Any) -> Any:

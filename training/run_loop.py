@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import orjson
 from pydantic import Field
@@ -25,7 +25,7 @@ from data.runs.folder import CHECKPOINTS_FOLDER, LOG_FILE, STATE_FILE
 from data.runs.lock import is_main_process
 from data.runs.manifest import claim, complete
 from graph_handoff.artefacts import METRICS_FILE
-from graph_handoff.config import WHERE, Config
+from graph_handoff.config import Config
 from graph_handoff.console import say
 from graph_handoff.errors import HandoffError, InputError
 from graph_handoff.files import write_text
@@ -44,7 +44,9 @@ EXIT_STOPPED = 85
 class FitConfig(Config):
     """What every configuration has that learns from the corpus, with a network or without."""
 
-    run: Annotated[Path, WHERE]
+    where: ClassVar[frozenset[str]] = frozenset({"run"})
+
+    run: Path
     """The run folder, usually `checkpoints/NAME`."""
     corpus: Path = Path("data/store/corpus")
     """The dataset that `handoff corpus` wrote."""
@@ -55,6 +57,8 @@ class FitConfig(Config):
 
 class RunConfig(FitConfig):
     """What every trainer's configuration has."""
+
+    where: ClassVar[frozenset[str]] = FitConfig.where | {"use_cpu", "wandb"}
 
     eval_steps: int = Field(200, ge=1)
     """Measure on the validation split and write a checkpoint every so many steps; a killed run goes on from the last whole
@@ -67,10 +71,10 @@ class RunConfig(FitConfig):
     """Steps, or a share of all steps where it is below 1."""
     weight_decay: float = Field(0.01, ge=0)
     bf16: bool = False
-    use_cpu: Annotated[bool, WHERE] = True
+    use_cpu: bool = True
     patience: int | None = Field(None, ge=1)
     """Stop early after so many measurements without a better one; None trains to the end."""
-    wandb: Annotated[Literal["off", "offline", "online"], WHERE] = "off"
+    wandb: Literal["off", "offline", "online"] = "off"
     """Log to Weights & Biases as well; `offline` writes below the run folder."""
 
 

@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -23,7 +23,7 @@ from data.runs.folder import LOCK_FILE
 from data.runs.journal import Journal
 from data.runs.lock import HeldError, hold
 from data.runs.manifest import claim
-from graph_handoff.config import WHERE, Config
+from graph_handoff.config import Config
 from graph_handoff.errors import OutputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,12 +40,14 @@ with claim(Path(sys.argv[1]), "x", Config(), []):
 
 
 class Inner(Config):
-    device: Annotated[str, WHERE] = "cpu"
+    where: ClassVar[frozenset[str]] = frozenset({"device"})
+    device: str = "cpu"
     size: int = 1
 
 
 class Outer(Config):
-    run: Annotated[Path, WHERE] = Path("a")
+    where: ClassVar[frozenset[str]] = frozenset({"run"})
+    run: Path = Path("a")
     rate: float = 0.5
     inner: Inner = Inner()
     several: tuple[Inner, ...] = ()

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from data.runs.manifest import claim, complete
+from graph_handoff.cli import STAGES, load_stage
 from graph_handoff.errors import InputError, OutputError
 from training.run_loop import RunConfig, _Log, _Stop, finish, last_checkpoint, open_run
 
@@ -38,6 +39,13 @@ def test_a_run_is_taken_up_again_and_finished_once(config: Example) -> None:
     manifest = orjson.loads((config.run / "manifest.json").read_bytes())
     assert manifest["config"]["rate"] == 0.1
     assert manifest["versions"]["graph-handoff"]
+
+
+@pytest.mark.parametrize("stage", [name for name in STAGES if name.startswith("train ") or name == "eval"])
+def test_where_a_run_lies_and_computes_is_no_part_of_its_identity(stage: str) -> None:
+    kind = load_stage(stage).CONFIG
+    assert {"run"} <= kind.where <= set(kind.model_fields)
+    assert ("use_cpu" in kind.where) == ("use_cpu" in kind.model_fields)
 
 
 def test_another_configuration_or_other_data_is_refused(config: Example) -> None:
