@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable
 
 from data.environments.base import Environment
-from data.environments.tau2 import DOMAINS, Tau2Environment
+from data.environments.tau2 import DOMAINS, Tau2Environment, environment_name
 from graph_handoff.errors import InputError, did_you_mean
 
 ENVIRONMENTS: dict[str, Callable[[], Environment]] = {
-    f"tau2-{domain}": functools.partial(Tau2Environment, domain) for domain in DOMAINS
+    str(environment_name(domain)): functools.partial(Tau2Environment, domain) for domain in DOMAINS
 }
 
 

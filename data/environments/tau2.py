@@ -36,6 +36,11 @@ MAX_EXPRESSION = 200  # characters
 REFUSED_EXPRESSION = f"Error: Expression refused: more than {MAX_EXPRESSION} characters, or a power"
 
 
+def environment_name(domain: str) -> str | None:
+    """The name of a domain's environment in the registry; None for a domain that the benchmark does not have."""
+    return f"tau2-{domain}" if domain in DOMAINS else None
+
+
 def import_package(module: str) -> Any:
     """Import a module of the benchmark package, without its log. Raises MissingDependencyError with the remedy."""
     try:
@@ -53,6 +58,7 @@ class Domain:
     def __init__(self, name: str) -> None:
         self.module = import_package(f"domains.{name}.environment")
         self.name = name
+        self.registry_name = environment_name(name) or name
         # Tools assign what they are given unchecked, and the package then warns at each dump of such a record.
         warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
         environment = self.module.get_environment()
@@ -92,7 +98,7 @@ class Domain:
         """The package's task. Raises InputError where there is none of that id."""
         if task_id not in self.raw:
             hint = did_you_mean(str(task_id), self.raw)
-            raise InputError(f"tau2-{self.name} has no such task{hint}", field="task_id", found=task_id)
+            raise InputError(f"{self.registry_name} has no such task{hint}", field="task_id", found=task_id)
         return self.raw[task_id]
 
     def fresh(self, place: Place) -> str | None:
@@ -163,7 +169,7 @@ class Tau2Environment:
         self._calls: list[Any] = []
         self._call_class = import_package("data_model.message").ToolCall
         self.domain = self.shared.name
-        self.name = f"tau2-{self.domain}"
+        self.name = self.shared.registry_name
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from label_factory import Call, Together, labelled, lines, replayed, trajectory
 
 from data.labels.dataflow import LabelError
-from data.labels.domain_facts import Facts, facts_of
+from data.labels.domain_facts import DomainFacts, facts_of
 from data.labels.value_paths import Answer
 from graph_handoff.delegation import Tool, Toolset
 from graph_handoff.graph import validate
@@ -150,7 +150,7 @@ SCHEMA = Tool(
 
 
 def test_words_of_the_schema_and_the_order_of_arguments() -> None:
-    facts = Facts(Toolset([SCHEMA]))
+    facts = DomainFacts(Toolset([SCHEMA]))
     call = Call("cancel", {"mode": "fast", "extra": "x", "reason": "no longer needed", "order_id": "#W6390527"})
     found = labelled(Call("get", {}, {"reason": "no longer needed", "mode": "fast"}), call, facts=facts)
     assert list(found.plan.steps[1].arguments) == ["order_id", "reason", "mode", "extra"]
@@ -249,7 +249,7 @@ NAMES = {"get_user": False, "searchFlights": False, "find-order": False, "shop.g
 
 @pytest.mark.parametrize(("name", "expected"), [*NAMES.items(), ("getaway_book", True), ("123", True), ("", True)])
 def test_writes_are_told_by_name_where_nothing_else_tells(name: str, expected: bool) -> None:
-    assert Facts().writes(name) is expected
+    assert DomainFacts().writes(name) is expected
 
 
 texts = ["abc123", "#W6390527", "HAT001", "2024-05-20", "Denver", "CA", "economy", "", 'q"1234']
