@@ -282,8 +282,8 @@ def card(rows: list[dict[str, Any]], dropped: Counter[str]) -> str:
         "# Corpus of labelled delegations",
         "",
         "One row a delegation: the task in its author's words, the plan as prose, as a typed graph (`graph`, minified JSON) and",
-        "in compact form (`compact`). `toolset` names the file of `toolsets/` with its tool schemas. The prose is written from the",
-        "graph by seeded templates, not by a person or a model.",
+        "in compact form (`compact`). `toolset` names the file of `toolsets/` with its tool schemas. The prose is written from",
+        "the graph by seeded templates, not by a person or a model.",
         "",
         "| split | source | domain | delegations | prose tokens (mean) | compact tokens (mean) |",
         "|---|---|---|---|---|---|",
@@ -296,8 +296,8 @@ def card(rows: list[dict[str, Any]], dropped: Counter[str]) -> str:
     lines += [
         "",
         "A benchmark's own held-out tasks are `test`, and its others are divided into `train` and `validation` by a hash of the",
-        "task; tasks of no benchmark are divided into all three. No task and no plan is in two splits (checked when the corpus is",
-        "written). Traces of commercial models may be bound by their terms of use: check them before you publish.",
+        "task; tasks of no benchmark are divided into all three. No task and no plan is in two splits (checked when the corpus",
+        "is written). Traces of commercial models may be bound by their terms of use: check them before you publish.",
         "",
         *(f"- left out: {count} ({reason})" for reason, count in sorted(dropped.items())),
     ]

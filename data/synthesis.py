@@ -34,7 +34,7 @@ class SynthConfig(Config):
     seed: int = 0
     """Another seed gives other plans. The result depends on the seed and the counts, not on the number of workers."""
     out: Path = Path("data/store/synth.jsonl")
-    """Where the trajectories go, in the order of the domains and of the attempts; their tool schemas go to `toolsets/` beside it."""
+    """Where the trajectories go, in the order of the domains and of the attempts; their schemas go to `toolsets/` beside it."""
     workers: int = Field(2, ge=1, le=64)
     """Processes."""
 
@@ -94,8 +94,8 @@ def run(config: SynthConfig) -> int:
     with atomic_write(config.out) as stream:
         for domain in domains:
             if domain.wanted:
-                ToolsetStore.beside(config.out).add(load_environment(domain.name).tools)
                 _fill(domain, config, stream)
+                ToolsetStore.beside(config.out).add(load_environment(domain.name).tools)
     _summary(domains, config)
     return 0
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import orjson
 
 from data.environments import load_environment
-from data.environments.base import Environment
-from data.environments.tau2 import environment_name
+from data.environments.base import BenchmarkEnvironment
+from data.environments.tau2 import AIRLINE, RETAIL
 from data.synth.airline import AirlineSampler
 from data.synth.base import DiscardedError, Recorder, Sampler, Story
 from data.synth.retail import RetailSampler
@@ -23,10 +23,7 @@ from data.trajectory import SAMPLED, Message, Outcome, TaskInfo, Trajectory
 from data.workers import process_pool
 from graph_handoff.files import sha256_json
 
-SAMPLERS: dict[str, type[RetailSampler] | type[AirlineSampler]] = {
-    str(environment_name("retail")): RetailSampler,
-    str(environment_name("airline")): AirlineSampler,
-}
+SAMPLERS: dict[str, type[RetailSampler] | type[AirlineSampler]] = {RETAIL: RetailSampler, AIRLINE: AirlineSampler}
 """One sampler for each environment."""
 
 CHUNK = 25  # attempts that a process makes at a time
@@ -46,7 +43,7 @@ class Attempt(NamedTuple):
 
 
 @functools.cache
-def _sampler(env_name: str) -> tuple[Sampler, Environment]:
+def _sampler(env_name: str) -> tuple[Sampler, BenchmarkEnvironment]:
     return SAMPLERS[env_name](env_name), load_environment(env_name).fork()
 
 
@@ -64,7 +61,7 @@ def sample_trajectory(env_name: str, seed: int, number: int) -> Trajectory:
     return _trajectory(f"synth-{environment.domain}-{number:06}", environment, story, recorder)
 
 
-def _trajectory(name: str, environment: Environment, story: Story, recorder: Recorder) -> Trajectory:
+def _trajectory(name: str, environment: BenchmarkEnvironment, story: Story, recorder: Recorder) -> Trajectory:
     messages = [Message(role="user", content=story.text)]
     for call, result in recorder.calls:
         messages.append(Message(role="assistant", tool_calls=(call,)))
