@@ -92,14 +92,11 @@ class _Toolsets:
     def tell(self) -> None:
         """Say what is known of the records without schemas of their own."""
         if self.named:
-            say(f"{self.named} records carry no tool schemas: they have those of `tools`")
+            say(f"records without tool schemas: {self.named}; they have those of `tools` now")
         for name, reason in self.missing.items():
             warn(f"the tools of {name} are not known here: {reason}")
         if self.unknown:
-            warn(
-                f"{self.unknown} records carry no tool schemas: name them with --tools FILE. They can be labelled, but a corpus "
-                "cannot hold them"
-            )
+            warn(f"records without tool schemas: {self.unknown}; name them with --tools FILE: a corpus leaves such records out")
 
 
 class _Writer:
