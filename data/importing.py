@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from array import array
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -51,45 +49,12 @@ class _NothingImportedError(Exception):
     """Leaves the block that writes the trajectories, so that an earlier file stays as it was."""
 
 
-class _SeenIds:
-    """A set of ids that holds eight bytes of hash for each, in one flat table with open addressing.
-
-    A gigabyte may hold twenty million records, for which a set of Python objects takes two gigabytes. Two ids with one
-    hash cost a suffix that was not needed, no more.
-    """
-
-    def __init__(self) -> None:
-        self._table = array("Q", [0]) * (1 << 12)  # 0 marks a free place; the size stays a power of two
-        self._count = 0
-
-    def add(self, text: str) -> bool:
-        """Add an id; False where it was there."""
-        if 3 * self._count > 2 * len(self._table):
-            old, self._table = self._table, array("Q", [0]) * (2 * len(self._table))
-            for key in old:
-                if key:
-                    self._place(key)
-        new = self._place(int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()) or 1)
-        self._count += new
-        return new
-
-    def _place(self, key: int) -> bool:
-        table, last = self._table, len(self._table) - 1
-        place = key & last
-        while table[place]:
-            if table[place] == key:
-                return False
-            place = (place + 1) & last
-        table[place] = key
-        return True
-
-
 class _Writer:
     """Writes trajectories and rejected records, and counts both."""
 
     def __init__(self, out: IO[bytes], aside: IO[bytes]) -> None:
         self._out, self._aside = out, aside
-        self._ids = _SeenIds()
+        self._ids: set[str] = set()  # about 110 bytes an id
         self.imported: Counter[_Origin] = Counter()
         self.rejected: Counter[tuple[_Origin, str]] = Counter()
 
@@ -110,8 +75,9 @@ class _Writer:
     def _unique(self, record: Accepted) -> str:
         """The trajectory's id; where an earlier record has it, with `~` and the number of this record."""
         name = record.trajectory.id
-        while not self._ids.add(name):
+        while name in self._ids:
             name += f"~{record.record}"
+        self._ids.add(name)
         return name
 
 

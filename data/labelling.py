@@ -20,10 +20,12 @@ from pydantic import Field
 
 from data.labelled import LabelledGraph, WordsOf
 from data.labels.record import Rejected, label_line
+from data.runs.journal import Journal
+from data.runs.lock import hold
 from data.workers import cores, process_pool
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track, warn
-from graph_handoff.errors import ConfigError, HandoffError, InputError, OutputError
+from graph_handoff.errors import ConfigError, HandoffError, InputError
 from graph_handoff.files import atomic_write, sha256_file, sha256_json
 
 RULES = 1
@@ -69,13 +71,14 @@ def run(config: LabelConfig) -> int:
     rejected = config.rejected or config.out.with_suffix(".rejected.jsonl")
     if len({path.resolve() for path in (config.input, config.out, rejected)}) < 3:
         raise ConfigError("input, out and rejected must be three files", field="out", found=str(config.out))
-    progress = _progress_file(config)
-    lines = _lines(config.input)
-    first = next(lines, None)
-    if first is None:
-        raise InputError("holds no trajectories", file=config.input)
-    _label_all(chain([first], lines), progress, config)
-    return _finish(progress, config.out, rejected)
+    with hold(config.out.with_name(f".{config.out.name}.lock"), config.out):
+        progress = Journal(_progress_file(config))
+        lines = _lines(config.input)
+        first = next(lines, None)
+        if first is None:
+            raise InputError("holds no trajectories", file=config.input)
+        _label_all(chain([first], lines), progress, config)
+        return _finish(progress, config.out, rejected)
 
 
 def _lines(path: Path) -> Iterator[Line]:
@@ -103,33 +106,14 @@ def _progress_file(config: LabelConfig) -> Path:
     return own
 
 
-def _label_all(lines: Iterator[Line], progress: Path, config: LabelConfig) -> None:
-    """Append to the progress file what it does not hold yet. Raises OutputError."""
-    try:
-        progress.parent.mkdir(parents=True, exist_ok=True)
-        with progress.open("a+b") as stream:
-            done = _complete_lines(stream)
-            if done:
-                say(f"{done} records are labelled already: going on")
-            rest = track(islice(lines, done, None), f"label {config.input.name}")
-            for finished in _label_chunks(iter(lambda: list(islice(rest, CHUNK)), []), config):
-                stream.write(finished)
-                stream.flush()
-    except OSError as error:
-        raise OutputError(f"{progress}: cannot write: {error.strerror or error}") from error
-
-
-def _complete_lines(stream: Any) -> int:
-    """The number of complete lines; what follows the last one is cut off."""
-    stream.seek(0)
-    count = end = 0
-    for line in stream:
-        if not line.endswith(b"\n"):
-            break
-        count += 1
-        end += len(line)
-    stream.truncate(end)
-    return count
+def _label_all(lines: Iterator[Line], progress: Journal, config: LabelConfig) -> None:
+    """Add to the progress file what it does not hold yet. Raises OutputError."""
+    done = len(progress)
+    if done:
+        say(f"{done} records are labelled already: going on")
+    rest = track(islice(lines, done, None), f"label {config.input.name}")
+    for finished in _label_chunks(iter(lambda: list(islice(rest, CHUNK)), []), config):
+        progress.append(finished)
 
 
 def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator[bytes]:
@@ -184,20 +168,20 @@ class _Totals:
         sums.update(stats["references"])
 
 
-def _finish(progress: Path, out: Path, rejected: Path) -> int:
+def _finish(progress: Journal, out: Path, rejected: Path) -> int:
     """Write the output from the progress file, tell what is in it, and remove that file."""
     totals = _Totals()
-    with progress.open("rb") as stream, atomic_write(rejected) as aside:
-        for line in stream:
+    with atomic_write(rejected) as aside:
+        for line in progress:
             if line.startswith(b"-"):
                 aside.write(line[1:])
                 totals.rejected[orjson.loads(line[1:])["reason"]] += 1
             else:
                 totals.add(orjson.loads(line[1:]))
     if totals.graphs:
-        with progress.open("rb") as stream, atomic_write(out) as graphs:
-            graphs.writelines(line[1:] for line in stream if line.startswith(b"+"))
-    progress.unlink()
+        with atomic_write(out) as graphs:
+            graphs.writelines(line[1:] for line in progress if line.startswith(b"+"))
+    progress.remove()
     _summary(totals, out, rejected)
     if not totals.graphs:
         warn("handoff: nothing here could be labelled; the input must be trajectories, from `handoff import` or `handoff synth`")

@@ -13,15 +13,16 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field
 
+from data.runs.folder import LOG_FILE
 from eval.calibration_svg import calibration_svg
 from eval.curves_svg import Chart, Line, draw
-from graph_handoff.artefacts import CHECKPOINTS, folder_with
+from graph_handoff.artefacts import CHECKPOINTS, MODEL_FOLDER, folder_with
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, warn
 from graph_handoff.errors import InputError
 from graph_handoff.files import write_text
 from graph_handoff.routing.distilled import ROUTER_FILE
-from training.run_loop import BEST, LOG_FILE, MODEL_FOLDER
+from training.run_loop import BEST
 
 MAX_CHARTS = 60
 Part = Literal["train", "validation", "held out"]

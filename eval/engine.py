@@ -27,7 +27,7 @@ def run_trials(
     logs: Path,
     at_once: int = 1,
     *,
-    models: Mapping[str, str] | None = None,
+    models: Mapping[Any, str] | None = None,
     words: Callable[[Job], str] = lambda job: " ".join(map(str, job)),
 ) -> None:
     """Run every job through inspect-ai and hand each finished trial to `done`; `at_once` trials are waited for.
@@ -44,7 +44,7 @@ def run_trials(
     from inspect_ai.dataset import MemoryDataset, Sample
 
     samples = [
-        Sample(input=words(job), id="/".join(map(str, job)), metadata=dict(zip(KEY, job, strict=True)))  # type: ignore[arg-type]
+        Sample(input=words(job), id="/".join(map(str, job)), metadata=dict(zip(KEY, job, strict=True)))
         for job in jobs
     ]
     made: dict[Any, Trial] = {}

@@ -7,30 +7,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, ClassVar
 
 import orjson
 from pydantic import Field, model_validator
 
+from data.runs.folder import INSPECT_FOLDER, SUITE_FILE, TRIALS_FILE, TRIALS_JOURNAL
+from data.runs.journal import Journal
 from data.runs.manifest import claim, complete, versions
 from eval.bench import Bench
 from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors import EXECUTORS, Executor, ModelRole, load_executor
-from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
+from eval.report.model import ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
 from graph_handoff.config import Config
 from graph_handoff.console import say, set_quiet, table, track, warn
 from graph_handoff.errors import ConfigError
-from graph_handoff.files import cut_torn_line, write_text
+from graph_handoff.files import write_text
 from graph_handoff.protocols import PROTOCOLS, Protocol, load_protocol
 from graph_handoff.registry import known
 from graph_handoff.schema import STEP_TYPES
 from training.run_loop import StoppedError
 
-JOURNAL = "trials.part.jsonl"
 DEFAULT_ORACLE = ("nl", "ngh")
 AHEAD = 16
 """Trials a worker that are waited for at once, so that none is idle."""
@@ -60,9 +61,21 @@ class ProtocolSpec(Config):
     def kind(self) -> str:
         return self.protocol or self.name
 
+    def identity(self) -> dict[str, Any]:
+        """Without the devices that models run on."""
+        return {**super().identity(), "options": _without_devices(self.options)}
+
+
+def _without_devices(options: Any) -> Any:
+    if not isinstance(options, dict):
+        return options
+    return {key: _without_devices(value) for key, value in options.items() if key != "device"}
+
 
 class SuiteConfig(Config):
     """What to judge, on what, against what."""
+
+    where: ClassVar[frozenset[str]] = frozenset({"run", "workers", "at_once"})
 
     run: Path = Path("checkpoints/eval")
     """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
@@ -134,30 +147,36 @@ def run(config: SuiteConfig) -> int:
     benchmarks, executor = load_benchmarks(config), make_executor(config)
     with open_bench(config, benchmarks, executor) as bench:
         bench.models()  # a model that cannot be loaded must not claim the folder
-        claim(config.run, "eval", config, [config.graphs], free=("workers", "at_once"))
-        try:
-            trials = _trials(config, benchmarks, bench)
-        except KeyboardInterrupt as error:
-            raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
-        models, routers = bench.models(), bench.routers()
-    write_trials(config.run / TRIALS_FILE, trials)
-    info = suite_info(config, executor.name, models, routers, benchmarks)
-    write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
-    complete(config.run)
-    (config.run / JOURNAL).unlink(missing_ok=True)
-    _summary(trials, config, executor.name)
+        with claim(config.run, "eval", config, [config.graphs]):
+            _judge(config, executor.name, benchmarks, bench)
     return 0
 
 
+def _judge(config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> None:
+    journal = Journal(config.run / TRIALS_JOURNAL)
+    try:
+        trials = _trials(config, benchmarks, bench, journal)
+    except KeyboardInterrupt as error:
+        raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
+    write_trials(config.run / TRIALS_FILE, trials)
+    info = suite_info(config, executor, bench.models(), bench.routers(), benchmarks)
+    write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
+    complete(config.run)
+    journal.remove()
+    _summary(trials, config, executor)
+
+
 def make_executor(config: SuiteConfig) -> Executor:
-    """Raises ConfigError, also where a model is missing that the executor asks, or where it would ask one in several processes."""
+    """Raises ConfigError, also where the executor asks a model that is not named, or where several processes would ask it."""
     executor = load_executor(config.executor, **config.executor_options)
     for role in executor.roles:
         if role not in config.models:
             problem = f"the executor {config.executor} asks a model in the role {role!r}"
             raise ConfigError(problem, field="models", found=dict(config.models) or None, allowed=f"{{{role}: PROVIDER/MODEL}}")
     if executor.roles and config.workers > 1:
-        raise ConfigError("an executor that asks models works in one process: raise at_once", field="workers", found=config.workers)
+        raise ConfigError(
+            "an executor that asks models works in one process: raise at_once", field="workers", found=config.workers
+        )
     return executor
 
 
@@ -192,7 +211,7 @@ def _bench_of_worker(config: SuiteConfig) -> Bench:
     return Bench(load_benchmarks(config), load_protocols(config), make_executor(config))
 
 
-def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> list[Trial]:
+def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers, journal: Journal) -> list[Trial]:
     """Every trial, those of an earlier, stopped run included."""
     jobs = [
         (benchmark.name, task, spec.name, seed)
@@ -204,21 +223,12 @@ def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Ben
     if (config.run / TRIALS_FILE).exists():
         finished = {trial.key: trial for trial in read_trials(config.run / TRIALS_FILE)}
         return [finished[job] for job in jobs]
-    finished = {trial.key: trial for trial in _journalled(config.run / JOURNAL)}
+    finished = {trial.key: trial for trial in read_trials(journal.path)} if journal.path.exists() else {}
     if finished:
         say(f"{len(finished)} of {len(jobs)} trials were done before; {len(jobs) - len(finished)} are left")
         bench.remember(finished.values())
-    with (config.run / JOURNAL).open("ab") as stream:
-        _run(config, jobs, finished, benchmarks, bench, stream)
+    _run(config, jobs, finished, benchmarks, bench, journal)
     return [finished[job] for job in jobs]
-
-
-def _journalled(journal: Path) -> list[Trial]:
-    """Trials of an earlier, stopped run of the same configuration. A half-written last line is left out."""
-    if not journal.exists():
-        return []
-    cut_torn_line(journal)
-    return list(read_trials(journal))
 
 
 def _run(
@@ -227,9 +237,9 @@ def _run(
     finished: dict[Job, Trial],
     benchmarks: Mapping[str, Benchmark],
     bench: Bench | Workers,
-    journal: IO[bytes],
+    journal: Journal,
 ) -> None:
-    """Make the trials that are not `finished`, and add them to those. The engine gets all of them, so that its log is complete."""
+    """Make the trials that are not `finished`, and add them to those. The engine gets all of them: its log is complete."""
     bar = iter(track(range(len(jobs)), "trials", len(jobs)))
 
     async def trial(job: Job) -> Trial:
@@ -238,15 +248,14 @@ def _run(
     def done(result: Trial) -> None:
         next(bar, None)
         if result.key not in finished:
-            journal.write(orjson.dumps(result.model_dump(mode="json")) + b"\n")
-            journal.flush()
+            journal.append(orjson.dumps(result.model_dump(mode="json")) + b"\n")
             finished[result.key] = result
 
     def words(job: Job) -> str:
         return benchmarks[job[0]].delegations[job[1]].task
 
     at_once = config.at_once if config.workers == 1 else AHEAD * config.workers
-    run_trials(bench.in_turn(jobs), trial, done, config.run / "inspect", at_once, models=config.models, words=words)
+    run_trials(bench.in_turn(jobs), trial, done, config.run / INSPECT_FOLDER, at_once, models=config.models, words=words)
     next(bar, None)
 
 

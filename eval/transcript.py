@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def messages_of(trial: Trial) -> list[ChatMessage]:
-    """Instructions as the system's message, the handoff as the user's, then the executor's calls with their results and its report.
+    """Instructions as the system's message, the handoff as the user's, then the calls with their results, and the report.
 
     Where the protocol decodes, a second message of the user holds what the executor reads. The conversation of an executor with a
     model is shown as it was recorded.

@@ -1,4 +1,4 @@
-"""How a trial is made: encode, count, decode, measure what arrived, execute, score, and name the failure. Whatever the executor."""
+"""How a trial is made, whatever the executor: encode, count, decode, measure what arrived, execute, score, name the failure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TrialMaker:
     """Makes the trials of one benchmark around one executor. Trials that run at the same time have an environment each."""
 
     def __init__(self, benchmark: str, environment: Environment, executor: Executor, threads: bool = False) -> None:
-        """`threads`: models behind protocols and routers work in threads, so that trials which wait for others are not held up."""
+        """`threads`: protocols and routers work in threads, so that trials which wait for a model are not held up."""
         self.benchmark, self.executor, self.threads = benchmark, executor, threads
         self.decisions = Decisions()
         self._environment, self._free = environment, [environment]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from data.environments import load_environment
-from data.environments.base import Environment, EnvTask
+from data.environments.base import BenchmarkEnvironment, EnvTask
 from data.trajectory import Message, Outcome, TaskInfo, Trajectory
 
 
@@ -22,7 +22,7 @@ def replay_gold(name: str) -> Iterator[Trajectory]:
         yield replay(environment, task)
 
 
-def replay(environment: Environment, task: EnvTask) -> Trajectory:
+def replay(environment: BenchmarkEnvironment, task: EnvTask) -> Trajectory:
     """Carry out one task's gold plan in `environment`, which is left in the final state."""
     environment.reset(task.id)
     messages = [Message(role="user", content=task.text)]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import orjson
 
 from data.environments import load_environment
-from data.environments.base import Environment
+from data.environments.base import BenchmarkEnvironment
 from data.synth.airline import AirlineSampler
 from data.synth.base import DiscardedError, Recorder, Sampler, Story
 from data.synth.retail import RetailSampler
@@ -41,7 +41,7 @@ class Attempt(NamedTuple):
 
 
 @functools.cache
-def _sampler(env_name: str) -> tuple[Sampler, Environment]:
+def _sampler(env_name: str) -> tuple[Sampler, BenchmarkEnvironment]:
     return SAMPLERS[env_name](env_name), load_environment(env_name).fork()
 
 

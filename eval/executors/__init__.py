@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from eval.executors.base import Executor, ExecutorError, Outcome, Received, ModelRole, Stop
+from eval.executors.base import Executor, ExecutorError, ModelRole, Outcome, Received, Stop
 from graph_handoff.registry import make
 
 EXECUTORS: dict[str, str] = {"scripted": "eval.executors.scripted:Scripted"}
 """Name -> module:class."""
 
-__all__ = ["EXECUTORS", "Executor", "ExecutorError", "Outcome", "Received", "ModelRole", "Stop", "load_executor"]
+__all__ = ["EXECUTORS", "Executor", "ExecutorError", "ModelRole", "Outcome", "Received", "Stop", "load_executor"]
 
 
 def load_executor(name: str, **options: Any) -> Executor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from data.environments.base import Environment
-from eval.executors.base import Outcome, Received, ModelRole
+from eval.executors.base import ModelRole, Outcome, Received
 from graph_handoff.delegation import Delegation
 from graph_handoff.execution import execute
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from hypothesis import strategies as st
 from trace_factory import asks, call, chat, lines, put, result, tau1_run, tau2_file, tau2_simulation
 
 from data.environments import gold
-from data.importing import ImportConfig, _SeenIds, run
+from data.importing import ImportConfig, _Origin, _Writer, run
 from data.sources import SOURCES
+from data.sources.base import Accepted
 from data.trajectory import Message, TaskInfo, Trajectory, closure_problem, read_trajectories
 from graph_handoff.config import load_config
 from graph_handoff.errors import ConfigError, InputError
@@ -86,17 +88,27 @@ def test_after_import_every_id_is_unique_and_every_trajectory_closed(tmp_path: P
 
 
 @given(st.lists(st.integers(0, 40).map(str)))
-def test_seen_ids_are_a_set(names: list[str]) -> None:
-    seen, plain = _SeenIds(), set()
-    for name in names:
-        assert seen.add(name) == (name not in plain)
-        plain.add(name)
+def test_only_an_id_that_was_seen_gets_a_suffix(names: list[str]) -> None:
+    written = written_ids(names)
+    assert len(set(written)) == len(names)
+    for place, (name, found) in enumerate(zip(names, written, strict=True)):
+        assert (found == name) == (name not in names[:place])
 
 
-def test_seen_ids_grow() -> None:
-    seen = _SeenIds()
-    assert all(seen.add(str(n)) for n in range(10_000))
-    assert not any(seen.add(str(n)) for n in range(10_000))
+def test_many_ids_are_told_apart() -> None:
+    names = [str(n) for n in range(10_000)]
+    assert written_ids(names) == names
+    assert written_ids(names * 2) == names + [f"{name}~{10_001 + place}" for place, name in enumerate(names)]
+
+
+def written_ids(names: list[str]) -> list[str]:
+    out = io.BytesIO()
+    writer = _Writer(out, io.BytesIO())
+    origin = _Origin("x", "openai")
+    for number, name in enumerate(names, 1):
+        trajectory = Trajectory.model_construct(id=name)
+        writer.write(origin, Accepted(number, trajectory))
+    return [json.loads(line)["id"] for line in out.getvalue().splitlines()]
 
 
 def test_values_come_through_untouched(tmp_path: Path) -> None:

@@ -84,8 +84,11 @@ def test_a_sample_holds_the_conversation_of_its_trial(tmp_path: Path) -> None:
     assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant", "tool", "assistant"]
     system, user, call, answer, *_, told = sample.messages
     assert (system.text, user.text) == (trial.instructions, trial.handoff)
-    assert call.tool_calls[0].function == answer.function == "get_user"  # type: ignore[union-attr]
-    assert call.tool_calls[0].arguments == {"email": "mei@example.com"}  # type: ignore[union-attr,index]
+    assert call.role == "assistant"
+    assert answer.role == "tool"
+    assert call.tool_calls is not None
+    assert call.tool_calls[0].function == answer.function == "get_user"
+    assert call.tool_calls[0].arguments == {"email": "mei@example.com"}
     assert answer.text == trial.steps[0].detail
     assert told.text == "done\n12.5"
     score = (sample.scores or {})["benchmark_reward"]
@@ -118,7 +121,7 @@ def test_a_model_reaches_the_executor_by_its_role_and_is_recorded(tmp_path: Path
     assert [(t.cost, t.latency, t.usage["mockllm/model"].calls) for t in made] == [(0.25, 0.5, 1)] * 6
     assert AsksAModel.at_work[1] > 1, "trials wait for the model at the same time, each in an environment of its own"
     assert log.eval.model_roles is not None
-    assert log.eval.model_roles["executor"].model == "mockllm/model"
+    assert log.eval.model_roles["executor"].model == "mockllm/model"  # type: ignore[union-attr]
     assert [m.text for m in (log.samples or [])[0].messages] == [m.content for m in made[0].messages]
 
 
@@ -131,7 +134,10 @@ def test_an_executor_that_cannot_go_on_is_a_recorded_failure() -> None:
     ("change", "message"),
     [
         ({"executor": "scriptde"}, "field executor: unknown executor .did you mean 'scripted'"),
-        ({"executor": "test_engine:AsksAModel"}, "field models: .* asks a model in the role 'executor'.*executor: PROVIDER/MODEL"),
+        (
+            {"executor": "test_engine:AsksAModel"},
+            "field models: .* asks a model in the role 'executor'.*PROVIDER/MODEL",
+        ),
         (
             {"executor": "test_engine:AsksAModel", "models": {"executor": "mockllm/model"}, "workers": 2},
             "field workers: an executor that asks models works in one process",
@@ -201,7 +207,8 @@ async def slow(self, *given):
 TrialMaker.trial = slow
 folder = Path(sys.argv[1])
 (folder / "graphs.jsonl").write_text("")
-suite.run(suite.SuiteConfig(run=folder / "run", graphs=folder / "graphs.jsonl", protocols=("nl", "routed", "compact"), seeds=(0, 1)))
+protocols = ("nl", "routed", "compact")
+suite.run(suite.SuiteConfig(run=folder / "run", graphs=folder / "graphs.jsonl", protocols=protocols, seeds=(0, 1)))
 """
 
 

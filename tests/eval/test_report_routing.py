@@ -27,7 +27,14 @@ def made(protocol: str, task: int, reward: float, size: int, **update: object) -
     tokens = sample.tokens.model_copy(update={"wire": size, "read": size, "instructions": 0, "overhead": 0})
     failure = None if reward == 1 else "wrong_state"
     graph = {"validity": 1.0} if protocol == "ngh" else {}
-    values = {"task_id": str(task), "reward": reward, "failure": failure, "tokens": tokens, "graph_metrics": graph, "pattern": "simple"}
+    values = {
+        "task_id": str(task),
+        "reward": reward,
+        "failure": failure,
+        "tokens": tokens,
+        "graph_metrics": graph,
+        "pattern": "simple",
+    }
     return sample.model_copy(update=values | update)
 
 

@@ -27,7 +27,9 @@ JOBS = [("toy", task, name, seed) for task in TASKS for name in ("nl", "compact"
 
 
 def make() -> Bench:
-    return Bench({"toy": benchmark("toy", 5)}, {name: load_protocol(name) for name in ("nl", "compact")}, load_executor("scripted"))
+    return Bench(
+        {"toy": benchmark("toy", 5)}, {name: load_protocol(name) for name in ("nl", "compact")}, load_executor("scripted")
+    )
 
 
 class WithProcessId(Bench):

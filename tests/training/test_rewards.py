@@ -128,7 +128,7 @@ def test_carried_out_in_the_real_environment_no_trick_passes(real: list[Case]) -
 
 def test_a_broken_environment_is_a_failure_and_no_zero(real: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
     executes = Executes()
-    environment = executes._environment("retail")
+    environment = executes.reaches("retail").environment
 
     def broken(*_: object) -> None:
         raise EnvironmentCallError("out of order")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from data.corpus import CorpusRow, read_corpus
+from data.runs.lock import is_main_process
 from graph_handoff.config import Config
 from graph_handoff.console import say
 from graph_handoff.delegation import Delegation, Toolset
@@ -19,7 +20,7 @@ from graph_handoff.plan import Plan
 from graph_handoff.protocols.graph_writer.model import GraphWriter, as_prompt
 from graph_handoff.protocols.graph_writer.texts import Reads, source_of, target_of
 from training.graph_writer.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, score
-from training.run_loop import RunConfig, chosen, is_main_process
+from training.run_loop import RunConfig, chosen
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from graph_handoff.artefacts import find_run, run_info
+from graph_handoff.artefacts import find_run, model_folder, run_info
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
@@ -45,7 +45,7 @@ class Delta:
 
     def __init__(self, run: str | Path) -> None:
         self.folder = find_run(run, ("train predictor",), "run")
-        self.library = Library.load(self.folder / "model")
+        self.library = Library.load(model_folder(self.folder))
         self.corrector = Corrector(self.library)
         self.compact = load_codec("compact")
         self._sent: dict[str, str] = {}
