@@ -43,10 +43,7 @@ def run_trials(
     from inspect_ai import eval as inspect_eval
     from inspect_ai.dataset import MemoryDataset, Sample
 
-    samples = [
-        Sample(input=words(job), id="/".join(map(str, job)), metadata=dict(zip(KEY, job, strict=True)))
-        for job in jobs
-    ]
+    samples = [Sample(input=words(job), id="/".join(map(str, job)), metadata=dict(zip(KEY, job, strict=True))) for job in jobs]
     made: dict[Any, Trial] = {}
     broken: list[Exception] = []
     solver = _solver(trial, done, made, broken)

@@ -8,7 +8,7 @@ from functools import partial
 from threading import Lock
 from typing import TypeVar
 
-from data.environments.base import Environment, EnvironmentCallError, Score
+from data.environments.base import Environment, EnvironmentCallError, Score, Scores
 from eval.decisions import Decisions
 from eval.executors import Executor, ExecutorError, Outcome, Received
 from eval.failures import Findings, explain
@@ -111,6 +111,7 @@ class TrialMaker:
         delegation = record.delegation
         try:
             with self._borrowed() as environment:
+                assert isinstance(environment, Scores), "a benchmark's environment scores"
                 environment.reset(delegation.id)
                 record.outcome = outcome = await self.executor.run(delegation, received, environment)
                 score = environment.score(delegation.id, ["\n".join(outcome.report)] if outcome.report else [])
@@ -160,8 +161,10 @@ class _Record:
     def count(self, protocol: Protocol) -> None:
         """Tokens of what crosses and of what the executor is told."""
         tools = self.delegation.tools
-        routed = isinstance(protocol, Routing)
-        self.instructions = protocol.instructions_for(self.handoff, tools) if routed else protocol.instructions(tools)
+        if isinstance(protocol, Routing):
+            self.instructions = protocol.instructions_for(self.handoff, tools)
+        else:
+            self.instructions = protocol.instructions(tools)
         wire, told = count_tokens(self.handoff), count_tokens(self.instructions)
         self.tokens = self.tokens.model_copy(update={"wire": wire, "read": wire, "instructions": told})
 

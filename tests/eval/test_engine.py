@@ -143,7 +143,6 @@ def test_an_executor_that_cannot_go_on_is_a_recorded_failure() -> None:
             "field workers: an executor that asks models works in one process",
         ),
         ({"executor_options": {"speed": 3}}, "field executor_options: .*unexpected keyword argument 'speed'"),
-        ({"executor": "test_engine:Nobody"}, "field executor: .*Nobody"),
     ],
 )
 def test_an_executor_that_cannot_be_had_is_told_at_its_place(change: dict[str, Any], message: str) -> None:
@@ -179,16 +178,6 @@ def test_a_router_is_asked_once_a_delegation_whatever_runs_at_the_same_time(tmp_
     made, _ = logged(routed_bench(router), jobs_of("routed", tasks=3, seeds=4), tmp_path, at_once=8)
     assert sorted(router.asked) == ["cancel-0", "cancel-1", "cancel-2"]
     assert [trial.tokens.overhead for trial in made] == [100] * 12
-
-
-def test_a_resumed_suite_does_not_ask_for_a_decision_that_was_made(tmp_path: Path) -> None:
-    first, second = Counting(), Counting()
-    made, _ = logged(routed_bench(first), jobs_of("routed", tasks=2), tmp_path / "first")
-    bench = routed_bench(second)
-    bench.remember(made)
-    again, _ = logged(bench, jobs_of("routed", tasks=3, seeds=2), tmp_path / "second")
-    assert second.asked == ["cancel-2"]
-    assert {(t.tokens.overhead, t.route) for t in again} == {(100, made[0].route)}
 
 
 SUITE = """
