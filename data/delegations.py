@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from data.environments import load_environment
+from data.environments import ENVIRONMENTS, load_environment
+from data.environments.tau2 import RETAIL
 from graph_handoff.delegation import Delegation, Tool, Toolset
 from graph_handoff.errors import InputError, MissingDependencyError
 from graph_handoff.files import read_jsonl
@@ -49,21 +50,21 @@ class RoutingTask:
     held_out: bool = False
 
 
-def tau2(domain: str) -> Callable[[Path], Iterator[Found]]:
-    """The tasks of a tau2 domain, in their authors' words, with the assistant's tools."""
+def benchmark(name: str) -> Callable[[Path], Iterator[Found]]:
+    """The tasks of an environment, in their authors' words, with the assistant's tools."""
 
     def read(public: Path) -> Iterator[Found]:
-        environment = load_environment(f"tau2-{domain}")
+        environment = load_environment(name)
         tools = Toolset.from_schemas(environment.tools)
         for task in environment.tasks():
-            yield Found(domain, task.id, task.text, tools, task.split == "test")
+            yield Found(environment.domain, task.id, task.text, tools, task.split == "test")
 
     return read
 
 
 def tau1_retail(public: Path) -> Iterator[Found]:
     """tau-bench v1's training tasks: the same shop, other customers."""
-    tools = Toolset.from_schemas(load_environment("tau2-retail").tools)
+    tools = Toolset.from_schemas(load_environment(RETAIL).tools)
     for part in ("train", "dev"):
         for number, record in enumerate(_read_gzip(public / f"tasks/tau1_retail_{part}.json.gz")):
             yield Found("retail", f"{part}-{number}", record["instruction"], tools)
@@ -159,9 +160,7 @@ def text2sql(public: Path) -> Iterator[Found]:
 
 
 SOURCES: dict[str, Callable[[Path], Iterator[Found]]] = {
-    "tau2-retail": tau2("retail"),
-    "tau2-airline": tau2("airline"),
-    "tau2-telecom": tau2("telecom"),
+    **{name: benchmark(name) for name in ENVIRONMENTS},
     "tau1-retail": tau1_retail,
     "bfcl": bfcl,
     "text2sql": text2sql,

@@ -75,7 +75,7 @@ OPTIONAL = {
 
 
 def unguarded(tree: ast.Module) -> Iterator[int]:
-    """Lines that import an optional package, outside `if TYPE_CHECKING` and a `with` block (an `Extra`, which names what is missing)."""
+    """Lines that import an optional package outside `if TYPE_CHECKING` and a `with` block, which is an `Extra`."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()

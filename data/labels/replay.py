@@ -1,47 +1,107 @@
-"""Does a label hold? Carry it out in the real environment, also in other orders and with a step left out."""
+"""Does a label hold? Execute it in the real environment, also in other orders and with a step left out."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from data.environments.base import Environment, Score
+from data.environments.base import HasGold, Score, Scores, StatefulEnvironment
 from data.trajectory import Trajectory
-from graph_handoff.execution import Execution, execute
+from graph_handoff.errors import HandoffError
+from graph_handoff.execution import Call, Execution, Result, execute
 from graph_handoff.plan import Guard, Plan, Step, step_id
 from graph_handoff.reference import rename
+from graph_handoff.scalar import dumps
 
 _GONE = "gone"  # no step has this id
 
 
-class Replay(NamedTuple):
+class Scorable(StatefulEnvironment, Scores, Protocol):
+    """What it takes to replay a label."""
+
+
+class TooSlowError(HandoffError):
+    """A plan took longer than it may."""
+
+
+class End(NamedTuple):
     """What a plan leaves behind."""
+
+    state: str
+    execution: Execution
+    is_changed: bool
+    """The state differs from the one in which the plan began."""
+
+
+class Replay(NamedTuple):
+    """The same, with the benchmark's own score."""
 
     state: str
     score: Score
     execution: Execution
 
 
-def run_plan(environment: Environment, task_id: str, plan: Plan) -> Replay:
-    """Carry a plan out from the state in which its task begins, and score it by the benchmark's own rules."""
+def run_plan(environment: Scorable, task_id: str, plan: Plan) -> Replay:
+    """Execute a plan from the state in which its task begins, and score it by the benchmark's own rules."""
     environment.reset(task_id)
     execution = execute(plan, environment.call)
     return Replay(environment.state_hash(), environment.score(task_id, execution.report), execution)
 
 
-def reaches_gold(environment: Environment, task_id: str, gold: Replay, plan: Plan) -> bool:
-    """Executable fidelity: whether a plan leaves the state that the gold plan left, and tells all that it told.
+class ReachesGold:
+    """Whether a plan reaches what its gold plan reaches: the same state, and the user told all that the gold plan tells.
 
-    `gold` is what `run_plan` says of the gold plan in this environment. A plan that only looks things up is reached by any
-    other that changes nothing, as the benchmark's own scorer has it.
+    A gold plan is executed once for each task, from the state in which the task begins; a task that the environment does not
+    know (a synthetic one) begins as its first task does. A gold plan that only looks things up is reached by any other that
+    changes nothing, as the benchmark's own scorer has it. With `exact`, the user must be told nothing more, and where the gold
+    plan changes nothing the calls must be the gold plan's.
     """
-    done = run_plan(environment, task_id, plan)
-    return done.state == gold.state and set(gold.execution.report) <= set(done.execution.report)
+
+    def __init__(self, environment: StatefulEnvironment, exact: bool = False, seconds: float | None = None) -> None:
+        self.environment, self.exact, self.seconds = environment, exact, seconds
+        self._first = environment.tasks()[0].id if isinstance(environment, HasGold) else None
+        self._known = {task.id for task in environment.tasks()} if isinstance(environment, HasGold) else set()
+        self._gold: dict[str, End] = {}
+
+    def __call__(self, plan: Plan, task_id: str, gold: Plan) -> bool:
+        """Raises EnvironmentCallError, and TooSlowError where a plan takes longer than `seconds`."""
+        if task_id not in self._gold:
+            self._gold[task_id] = self._run(task_id, gold)
+        wanted, found = self._gold[task_id], self._run(task_id, plan)
+        if found.state != wanted.state:
+            return False
+        told, due = Counter(found.execution.report), Counter(wanted.execution.report)
+        if not self.exact:
+            return due.keys() <= told.keys()
+        return told == due and (wanted.is_changed or _calls(found.execution) == _calls(wanted.execution))
+
+    def _run(self, task_id: str, plan: Plan) -> End:
+        self.environment.reset(task_id if self._first is None or task_id in self._known else self._first)
+        start = self.environment.state_hash()
+        execution = execute(plan, self._timed() if self.seconds is not None else self.environment.call)
+        state = self.environment.state_hash()
+        return End(state, execution, state != start)
+
+    def _timed(self) -> Call:
+        deadline = time.monotonic() + (self.seconds or 0.0)
+
+        def call(name: str, arguments: Mapping[str, Any]) -> Result:
+            if time.monotonic() > deadline:
+                raise TooSlowError(f"more than {self.seconds:g} seconds")
+            return self.environment.call(name, arguments)
+
+        return call
 
 
-def run_recorded(environment: Environment, trajectory: Trajectory) -> tuple[str, bool]:
+def _calls(done: Execution) -> Counter[str]:
+    return Counter(f"{step.name} {dumps(step.arguments)} {step.status}" for step in done.steps if not step.is_action)
+
+
+def run_recorded(environment: StatefulEnvironment, trajectory: Trajectory) -> tuple[str, bool]:
     """Repeat the recorded calls with their recorded arguments: the final state, and whether every answer was the recorded one."""
     environment.reset(trajectory.task.id)
     is_same = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from data.environments.base import Environment, EnvTask
+from data.environments.base import BenchmarkEnvironment, EnvTask
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,13 @@ class Shape:
     """The user wants to be told something."""
 
 
-def gold_shapes(environment: Environment, record_key: str) -> tuple[Shape, ...]:
+def gold_shapes(environment: BenchmarkEnvironment, record_key: str) -> tuple[Shape, ...]:
     """One shape for each task of the train split that has calls; `record_key` is the argument that names a record."""
     train = [task for task in environment.tasks() if task.split == "train" and task.gold]
     return tuple(_shape(environment, task, record_key) for task in train)
 
 
-def _shape(environment: Environment, task: EnvTask, record_key: str) -> Shape:
+def _shape(environment: BenchmarkEnvironment, task: EnvTask, record_key: str) -> Shape:
     bundles: dict[str, dict[str, None]] = {}
     alone: list[str] = []
     for call in task.gold:

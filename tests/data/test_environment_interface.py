@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.environments import ENVIRONMENTS, load_environment
-from data.environments.base import result_value
+from data.environments import ENVIRONMENTS, environment_of, load_environment
+from data.environments.base import Environment, HasGold, HasPolicy, HasState, HasUser, Scores, result_value
 from data.environments.tau2 import Tau2Environment
 from data.environments.tau2_text import PARTS, task_text
 from graph_handoff.errors import InputError, MissingDependencyError
@@ -62,6 +62,26 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
         load_environment("tau2-retial")
     assert "did you mean 'tau2-retail'" in str(caught.value)
     assert all(name in str(caught.value) for name in ENVIRONMENTS)
+
+
+def test_a_benchmarks_environment_has_every_capability() -> None:
+    pytest.importorskip("tau2")
+    environment = load_environment("tau2-airline")
+    assert all(isinstance(environment, capability) for capability in (HasGold, Scores, HasPolicy, HasUser, HasState))
+
+
+def test_a_record_leads_to_its_environment_or_to_its_recordings() -> None:
+    class Says(NamedTuple):
+        id: str
+        environment: str | None
+
+    recorded = cast(Environment, object())
+    assert environment_of(Says("t1", None), recorded) is recorded
+    with pytest.raises(InputError, match="names no environment") as caught:
+        environment_of(Says("t1", None))
+    assert "t1" in str(caught.value)
+    with pytest.raises(InputError, match="unknown environment"):
+        environment_of(Says("t1", "tau2-retial"), recorded)
 
 
 def test_a_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

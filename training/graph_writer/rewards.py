@@ -3,7 +3,7 @@
     reward = valid x faithful x fidelity x brevity
 
 `valid` is 1 for a text that reads as a valid graph, 0.5 where it had to be repaired; `faithful` is 0 where the text has an
-identifier that its source does not hold. `fidelity` compares with the gold plan (`graph_f1`), or carries both out in the real
+identifier that its source does not hold. `fidelity` compares with the gold plan (`graph_f1`), or executes both in the real
 environment (`Executes`). `brevity` is 1 - w min(1, tokens / 2 reference tokens).
 
 Fidelity is at most 1 - w for what is not the gold plan, and brevity at least 1 - w. So no text, however short, that says less
@@ -12,28 +12,24 @@ than the gold plan scores above one that says all of it.
 
 from __future__ import annotations
 
-import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, Protocol
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
-from graph_handoff.execution import Execution, Result, execute
 from graph_handoff.graph import Graph
 from graph_handoff.graph_metrics import compare
 from graph_handoff.placeholders import Lifted
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.graph_writer.texts import Written, read_written
-from graph_handoff.scalar import dumps
 
 PARTS = ("valid", "faithful", "fidelity", "brevity")
 BREVITY_WEIGHT = 0.1
 REPAIRED = 0.5
 MAX_STEPS = 64
-"""A longer plan is not carried out: its fidelity is 0."""
+"""A longer plan is not executed: its fidelity is 0."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,8 @@ class Case:
     """One delegation to write: what the model reads, and what it should come to."""
 
     id: str
-    domain: str
+    environment: str | None
+    """The environment that can execute it; None where only what was recorded is known."""
     source: Lifted
     target: str
     gold: Graph
@@ -113,74 +110,37 @@ def graph_f1(written: Plan, case: Case) -> float:
 
 
 class Executes:
-    """1 where the plan, carried out in the real environment, leaves the state and tells the user what the gold plan does, else 0.
+    """1 where the plan, executed in the real environment, leaves the state and tells the user what the gold plan does, else 0.
 
     Where the gold plan changes nothing, an empty plan would pass: then the calls made must be the gold plan's.
     """
 
     def __init__(self, seconds: float = 10.0) -> None:
         self.seconds = seconds
-        self._environments: dict[str, Any] = {}
-        self._gold: dict[str, _Outcome] = {}
+        self._reaches: dict[str | None, Any] = {}
 
     def __call__(self, written: Plan, case: Case) -> float | Failed:
         from data.environments.base import EnvironmentCallError
+        from data.labels.replay import TooSlowError
 
         if len(written.steps) > MAX_STEPS:
             return 0.0
         try:
-            if case.id not in self._gold:
-                self._gold[case.id] = self._run(Plan.from_graph(case.gold), case.domain)
-            gold, found = self._gold[case.id], self._run(written, case.domain)
+            return float(self.reaches(case)(written, case.id, Plan.from_graph(case.gold)))
         except EnvironmentCallError as error:
             return Failed("environment_error", str(error))
-        except _TimeOutError:
-            return Failed("time_out", f"more than {self.seconds:g} seconds")
-        same = found.state == gold.state and found.told == gold.told
-        return float(same and (gold.changes or found.calls == gold.calls))
+        except TooSlowError as error:
+            return Failed("time_out", str(error))
 
-    def _run(self, plan: Plan, domain: str) -> _Outcome:
-        environment = self._environment(domain)
-        environment.reset(
-            environment.tasks()[0].id
-        )  # in the domains that `handoff synth` knows, a task begins with the fresh database
-        start = environment.state_hash()
-        deadline = time.monotonic() + self.seconds
+    def reaches(self, case: Case) -> Any:
+        """What compares in the case's environment: one copy of it, and one run of each gold plan."""
+        from data.environments import environment_of
+        from data.labels.replay import ReachesGold
 
-        def call(name: str, arguments: Mapping[str, Any]) -> Result:
-            if time.monotonic() > deadline:
-                raise _TimeOutError
-            result: Result = environment.call(name, arguments)
-            return result
-
-        done = execute(plan, call)
-        state = environment.state_hash()
-        return _Outcome(state, Counter(done.report), _calls(done), state != start)
-
-    def _environment(self, domain: str) -> Any:
-        from data.environments import load_environment
-
-        if domain not in self._environments:
-            self._environments[domain] = load_environment(f"tau2-{domain}").fork()
-        return self._environments[domain]
-
-
-class _TimeOutError(HandoffError):
-    pass
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    state: str
-    told: Counter[str]
-    calls: Counter[str] = field(repr=False)
-    changes: bool
-
-
-def _calls(done: Execution) -> Counter[str]:
-    return Counter(
-        f"{outcome.name} {dumps(outcome.arguments)} {outcome.status}" for outcome in done.steps if not outcome.is_action
-    )
+        if case.environment not in self._reaches:
+            environment = environment_of(case).fork()
+            self._reaches[case.environment] = ReachesGold(environment, exact=True, seconds=self.seconds)
+        return self._reaches[case.environment]
 
 
 FIDELITIES: dict[str, Any] = {"graph_f1": lambda: graph_f1, "execution": Executes}
