@@ -21,8 +21,10 @@ from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.graph import Graph, validate
 from graph_handoff.linearization.line_text import Words
+from graph_handoff.linearization.lines import PlanLine, plan_of
+from graph_handoff.linearization.memory import NEW, Memory
 from graph_handoff.linearization.reader import read_line
-from graph_handoff.linearization.writer import NEW, Line, Memory, linearise, plan_of
+from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.delta.edit_script import Corrector
@@ -120,7 +122,7 @@ class Draft(NamedTuple):
 def drafts(plan: Plan, tools: Toolset, corrector: Corrector) -> Iterator[Draft]:
     """The message for each prediction that is near the plan."""
     library = corrector.library
-    written = linearise(plan, tools, library.words)
+    written = linearize(plan, tools, library.words)
     lines = [line.words for line in written]
     values = write_values(tuple(value for line in written for value in line.values))
     check = check_words(plan.to_graph(), library.hash)
@@ -142,7 +144,7 @@ def read_plan(lines: Sequence[Words], values: Sequence[Scalar], tools: Toolset) 
     taken = 0
     for words in lines:
         slots = words.count(NEW)
-        entries.append(read_line(Line(words, tuple(values[taken : taken + slots])), tools, memory))
+        entries.append(read_line(PlanLine(words, tuple(values[taken : taken + slots])), tools, memory))
         taken += slots
     if taken < len(values):
         raise CodecError("values that no slot takes", found=len(values), allowed=f"{taken}")
