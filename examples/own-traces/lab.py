@@ -177,14 +177,14 @@ def _tool(name: str, description: str, reads: bool, /, **parameters: str) -> Jso
 SLOT, DAY = "Identifier of a slot", "Day as YYYY-MM-DD"
 TOOLS = [
     _tool("find_member", "Find a member by email address.", True, email="The member's address"),
-    _tool("list_instruments", "List the instruments of a kind.", True, kind="'microscope', 'centrifuge', 'cryostat', 'sequencer'"),
+    _tool("list_instruments", "List the instruments of a kind.", True, kind="Kind, such as 'microscope'"),
     _tool("get_instrument", "Show one instrument.", True, instrument_id="Identifier of the instrument"),
     _tool("list_free_slots", "List the free slots of a day.", True, instrument_id="Identifier of the instrument", date=DAY),
     _tool("list_bookings", "List a member's bookings.", True, member_id="Identifier of the member"),
     _tool("get_account", "Show the account that pays.", True, account_code="Code of the account"),
     _tool("book_slot", "Book a slot.", False, slot_id=SLOT, member_id="Who books", account_code="Which account pays"),
     _tool("move_booking", "Move a booking to another slot of its instrument.", False, booking_id="The booking", slot_id=SLOT),
-    _tool("cancel_booking", "Cancel a booking.", False, booking_id="The booking", reason="'no longer needed' or 'instrument fault'"),
+    _tool("cancel_booking", "Cancel a booking.", False, booking_id="The booking", reason="Why: 'no longer needed'"),
     _tool("report_fault", "Open a ticket for a fault.", False, instrument_id="Which instrument", description="What is wrong"),
     _tool("request_training", "Ask for a training.", False, member_id="Who asks", certificate="Which certificate is wanted"),
 ]

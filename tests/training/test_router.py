@@ -30,7 +30,7 @@ from training.router.examples import (
     split_tasks,
     to_examples,
 )
-from training.router.model import Architecture, make_model, without_signals
+from training.router.model import RouterArchitecture, make_model, without_signals
 from training.router.near_duplicates import NearTexts, fingerprint, together
 from training.router.teacher import ABSTAINS, Lesson, Teacher, read_decisions
 from training.router.train import RouterConfig, _Loss, check_free, goal_of, new_tasks
@@ -227,7 +227,7 @@ def test_deciding_words_decide_and_none_is_to_spare(words: list[str]) -> None:
 def test_signals_are_learnt_beside_the_formats_and_then_taken_off() -> None:
     import torch
 
-    sizes = Architecture(vocabulary=100, hidden=16, feed_forward=16, layers=2, heads=2, max_tokens=32)
+    sizes = RouterArchitecture(vocabulary=100, hidden=16, feed_forward=16, layers=2, heads=2, max_tokens=32)
     _, model = make_model(sizes, [one.delegation.task for one in TASKS], seed=0, signals=["condition", "iteration"])
     assert model.config.id2label == {0: "nl", 1: "graph", 2: "condition", 3: "iteration"}
     ids = torch.arange(12)[None]
@@ -368,7 +368,7 @@ def test_what_route_writes_is_read_as_decisions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("hidden", "heads"), [(97, 1), (32, 32), (96, 5)])
 def test_heads_share_the_features_in_pairs(hidden: int, heads: int) -> None:
     with pytest.raises(ValueError, match="multiple of twice the `heads`"):
-        Architecture(hidden=hidden, heads=heads)
+        RouterArchitecture(hidden=hidden, heads=heads)
 
 
 class StopError(RuntimeError):

@@ -28,7 +28,7 @@ NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
 """Failures that say nothing of the format."""
 
 
-class Example(NamedTuple):
+class RoutingExample(NamedTuple):
     """A delegation and the share in which the graph is right."""
 
     delegation: Delegation
@@ -128,7 +128,7 @@ def to_examples(
     teach: Callable[[Delegation], Lesson],
     outcomes: Mapping[str, float],
     outcome_weight: float,
-) -> list[Example]:
+) -> list[RoutingExample]:
     """Tasks with a target: the teacher's decision, the outcome, or `outcome_weight` of the one and the rest of the other where a
     task has both. Tasks with neither are left out."""
     found = []
@@ -141,7 +141,7 @@ def to_examples(
             target = only
         else:
             continue
-        found.append(Example(task.delegation, task.domain, target, lesson.signals))
+        found.append(RoutingExample(task.delegation, task.domain, target, lesson.signals))
     return found
 
 
@@ -192,13 +192,13 @@ def check_disjoint(splits: Mapping[str, Iterable[str]]) -> None:
                 raise InputError(f"a task is in two splits, {other} and {name}", found=text)
 
 
-def split_hash(examples: Iterable[Example]) -> str:
+def split_hash(examples: Iterable[RoutingExample]) -> str:
     """SHA-256 over the sorted fingerprints: which tasks a figure was measured on."""
     keys = sorted(fingerprint(example.delegation.task) for example in examples)
     return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 
 
-def counted(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
+def counted(splits: Mapping[str, Sequence[RoutingExample]]) -> dict[str, Any]:
     """What stands in each split, for the run's metrics and the router's settings."""
     return {
         name: {
