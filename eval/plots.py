@@ -90,7 +90,7 @@ class Calibration(BaseModel):
     """Without a temperature."""
     reliability: list[Bin] = Field(min_length=1)
     curve: list[CurvePoint] = Field(min_length=1)
-    test_split: Point
+    test_split: CurvePoint
     """What the router's own threshold does on the same tasks."""
     metrics: CalibrationErrors
 

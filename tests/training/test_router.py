@@ -312,7 +312,7 @@ def test_an_answer_that_decides_nothing_is_no_lesson(tmp_path: Path) -> None:
 def test_what_is_refused_leaves_the_folder_free(
     changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(router, "routing_tasks", lambda sources, corpus: (TASKS, Counter()))
+    monkeypatch.setattr(router, "routing_tasks", lambda sources, public, corpus: (TASKS, Counter()))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "public").mkdir()
     (tmp_path / "nothing.jsonl").touch()
@@ -379,7 +379,7 @@ def config(folder: Path, **changes: Any) -> RouterConfig:
     sizes = {"vocabulary": 200, "hidden": 16, "feed_forward": 16, "layers": 1, "heads": 2, "max_tokens": 32, "dropout": 0.1}
     values = {
         "run": folder,
-        "corpus": folder.parent / "public",
+        "public": folder.parent / "public",
         "held_out": ("bank",),
         "steps": 20,
         "eval_steps": 5,
@@ -391,7 +391,7 @@ def config(folder: Path, **changes: Any) -> RouterConfig:
 def test_a_stopped_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from transformers import Trainer
 
-    monkeypatch.setattr(router, "routing_tasks", lambda sources, corpus: (TASKS, Counter()))
+    monkeypatch.setattr(router, "routing_tasks", lambda sources, public, corpus: (TASKS, Counter()))
     (tmp_path / "public").mkdir()
     assert router.run(config(tmp_path / "whole")) == 0
     step = Trainer.training_step

@@ -160,6 +160,7 @@ def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int
     domains: dict[str, list[RoutingTask]] = {name: [] for name in held_out}
     for task in kept.values():
         domains.setdefault(task.domain, []).append(task)
+    grouped: dict[str, list[list[RoutingTask]]] = {part: [] for part in PARTS}
     for domain, members in domains.items():
         if domain in held_out:
             splits[f"domain:{domain}"] = members
@@ -168,9 +169,20 @@ def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int
             part = [members[place] for place in places]
             own = any(task.held_out for task in part)
             name = "test" if own else _part(f"{seed}/{domain}/{min(task.group for task in part)}")
-            splits[name] += part
+            grouped[name].append(part)
+    fill(grouped)
+    splits |= {name: [task for part in parts for task in part] for name, parts in grouped.items()}
     check_disjoint({name: [task.delegation.task for task in part] for name, part in splits.items()})
     return splits
+
+
+def fill(grouped: dict[str, list[list[RoutingTask]]]) -> None:
+    """Of few tasks a split may have got none: it then takes the smallest group of the training tasks, if they have another."""
+    for parts in grouped.values():
+        if not parts and len(grouped["train"]) > 1:
+            smallest = min(grouped["train"], key=len)
+            grouped["train"].remove(smallest)
+            parts.append(smallest)
 
 
 def _part(key: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from data.delegations import DOMAINS, SOURCES, RoutingTask, routing_tasks
+from data.delegations import CORPUS, DOMAINS, OWN, SOURCES, RoutingTask, routing_tasks
 from data.runs.folder import TRIALS_FILE
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters, folder_with
 from graph_handoff.console import say, table, warn
@@ -42,9 +42,13 @@ class RouterConfig(RunConfig):
     """Training of the distilled router."""
 
     run: Path = Path("checkpoints/router-tiny")
-    corpus: Path = Path("../shared/data")
-    """The folder with public tasks, questions and handoffs; sources that are not there are left out and counted."""
+    corpus: Path = CORPUS
+    """The dataset that `handoff corpus` wrote, where `sources` has `corpus`."""
+    public: Path | None = None
+    """A folder with public tasks, questions and handoffs (docs/router.md says which files, and where they are got)."""
     sources: tuple[str, ...] = tuple(SOURCES)
+    """Where the tasks come from: `corpus`, which is one's own, and the public ones. Those that are not there are left out, and
+    that is said."""
     held_out: tuple[str, ...] = ("telecom", "who-and-when")
     """Domains that are never trained on: what the router makes of them is measured."""
     architecture: RouterArchitecture = RouterArchitecture()
@@ -115,7 +119,8 @@ def run(config: RouterConfig) -> int:
     named = {"costs": config.costs and folder_with(TRIALS_FILE, config.costs)}
     named["outcomes"] = tuple(folder_with(TRIALS_FILE, run) for run in config.outcomes)
     config = config.model_copy(update=named)
-    inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
+    corpus = config.corpus if OWN in config.sources else None
+    inputs = [path for path in (corpus, config.public, config.decisions, config.costs, *config.outcomes) if path is not None]
     router = router_of(config)
     with open_run(config, "train router", inputs) as unfinished:
         if unfinished:
@@ -174,7 +179,9 @@ def router_of(config: RouterConfig) -> Router | None:
 
 def prepare(config: RouterConfig, router: Router | None) -> Data:
     """Tasks, targets and splits. Raises InputError where a split that is needed has nothing, ConfigError."""
-    tasks, left_out = routing_tasks(config.sources, config.corpus)
+    tasks, left_out = routing_tasks(config.sources, config.public, config.corpus)
+    for reason, count in left_out.items():
+        say(f"left out: {count} ({reason})" if count > 1 else f"left out: {reason}")
     domains = {*DOMAINS, *(task.domain for task in tasks)}
     for place, name in enumerate(config.held_out):
         known_name("domain", domains, name, f"held_out.{place}")
