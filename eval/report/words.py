@@ -98,6 +98,7 @@ FAILURES: dict[str, tuple[str, str]] = {
     ),
     "guard_failed": ("Guard failed", "A precondition of the plan did not hold when its turn came."),
     "tool_error": ("Tool error", "The environment refused a call that it accepts when the plan itself is run."),
+    "not_recorded": ("Not recorded", "Only recordings answered, and none of them holds a call that was made."),
     "missing_call": ("Missing call", "A call of the plan was never made."),
     "wrong_argument": ("Wrong argument", "A call was made with another value than the plan has."),
     "wrong_order": ("Wrong order", "The right calls, in an order that leads to another state."),
