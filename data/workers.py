@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, Literal
@@ -18,7 +19,7 @@ def cores() -> int:
 def process_pool(
     workers: int, start: Literal["spawn", "fork"] = "spawn", prepare: Callable[..., object] | None = None, *given: Any
 ) -> ProcessPoolExecutor:
-    """A pool whose processes leave Ctrl-C to the parent. Each calls `prepare(*given)` once, before its first work.
+    """A pool whose processes leave Ctrl-C to the parent, and end with it. Each calls `prepare(*given)` before its first work.
 
     `fork` shares what the parent has loaded, and is for stages that have started no thread.
     """
@@ -27,5 +28,14 @@ def process_pool(
 
 def _begin(prepare: Callable[..., object] | None, given: tuple[Any, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if prepare is not None:
         prepare(*given)
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed has told nobody: its workers would wait for work, or finish some, for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

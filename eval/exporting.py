@@ -16,10 +16,10 @@ from eval.export.package import LICENCE_FILE, PICTURE_FILE, Run, check_out, coll
 from eval.export.proof import check_onnx, logits
 from eval.export.results import Results, read_results
 from eval.export.safety import check_text
+from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.console import say, table
 from graph_handoff.errors import InputError
 from graph_handoff.files import write_text
-from training.run_loop import MODEL_FOLDER
 
 if TYPE_CHECKING:
     import torch
@@ -64,7 +64,7 @@ def _build(
     describe(run, kind, base, built)
     picture = kind.picture(built, run.folder.resolve().name) if kind.picture is not None else None
     if picture is not None:
-        write_text(built / PICTURE_FILE, picture + "\n")
+        write_text(built / PICTURE_FILE, picture)
     card = write_card(Subject(kind, run, base, chosen, results, built, config.push))
     if results is not None:
         write_results(built, results)

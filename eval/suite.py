@@ -7,30 +7,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, ClassVar
 
 import orjson
 from pydantic import Field, model_validator
 
+from data.runs.folder import INSPECT_FOLDER, SUITE_FILE, TRIALS_FILE, TRIALS_JOURNAL
+from data.runs.journal import Journal
 from data.runs.manifest import claim, complete, versions
 from eval.bench import Bench
 from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors.scripted import ScriptedExecutor
-from eval.report.model import SUITE_FILE, TRIALS_FILE, ModelInfo, SuiteInfo
+from eval.report.model import ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
 from graph_handoff.config import Config
 from graph_handoff.console import say, set_quiet, table, track, warn
 from graph_handoff.errors import ConfigError
-from graph_handoff.files import cut_torn_line, write_text
+from graph_handoff.files import write_text
 from graph_handoff.protocols import PROTOCOLS, Protocol, load_protocol
 from graph_handoff.registry import known
 from graph_handoff.schema import STEP_TYPES
 from training.run_loop import StoppedError
 
-JOURNAL = "trials.part.jsonl"
 DEFAULT_ORACLE = ("nl", "ngh")
 AHEAD = 16
 """Trials a worker that are waited for at once, so that none is idle."""
@@ -60,9 +61,21 @@ class ProtocolSpec(Config):
     def kind(self) -> str:
         return self.protocol or self.name
 
+    def identity(self) -> dict[str, Any]:
+        """Without the devices that models run on."""
+        return {**super().identity(), "options": _without_devices(self.options)}
+
+
+def _without_devices(options: Any) -> Any:
+    if not isinstance(options, dict):
+        return options
+    return {key: _without_devices(value) for key, value in options.items() if key != "device"}
+
 
 class SuiteConfig(Config):
     """What to judge, on what, against what."""
+
+    where: ClassVar[frozenset[str]] = frozenset({"run", "workers"})
 
     run: Path = Path("checkpoints/eval")
     """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
@@ -124,19 +137,23 @@ def run(config: SuiteConfig) -> int:
     benchmarks = load_benchmarks(config)
     with open_bench(config, benchmarks) as bench:
         bench.models()  # a model that cannot be loaded must not claim the folder
-        claim(config.run, "eval", config, [config.graphs], free=("workers",))
-        try:
-            trials = _trials(config, benchmarks, bench)
-        except KeyboardInterrupt as error:
-            raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
-        models, routers = bench.models(), bench.routers()  # some tell what they achieved
+        with claim(config.run, "eval", config, [config.graphs]):
+            _judge(config, benchmarks, bench)
+    return 0
+
+
+def _judge(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> None:
+    journal = Journal(config.run / TRIALS_JOURNAL)
+    try:
+        trials = _trials(config, benchmarks, bench, journal)
+    except KeyboardInterrupt as error:
+        raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
     write_trials(config.run / TRIALS_FILE, trials)
-    info = suite_info(config, models, routers, benchmarks)
+    info = suite_info(config, bench.models(), bench.routers(), benchmarks)  # some tell what they achieved
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
     complete(config.run)
-    (config.run / JOURNAL).unlink(missing_ok=True)
+    journal.remove()
     _summary(trials, config)
-    return 0
 
 
 def load_benchmarks(config: SuiteConfig) -> dict[str, Benchmark]:
@@ -170,7 +187,7 @@ def _bench_of_worker(config: SuiteConfig) -> Bench:
     return Bench(load_benchmarks(config), load_protocols(config))
 
 
-def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> list[Trial]:
+def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers, journal: Journal) -> list[Trial]:
     """Every trial, those of an earlier, stopped run included."""
     jobs = [
         (benchmark.name, task, spec.name, seed)
@@ -179,35 +196,29 @@ def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Ben
         for spec in config.protocols
         for seed in config.seeds
     ]
-    finished = {t.key: t for t in _finished(config.run)}
+    finished = {t.key: t for t in _finished(config.run, journal)}
     left = [job for job in jobs if job not in finished]
     if finished:
         say(f"{len(finished)} of {len(jobs)} trials were done before; {len(left)} are left")
     if left:
-        with (config.run / JOURNAL).open("ab") as stream:
-            at_once = 1 if config.workers == 1 else AHEAD * config.workers
-            finished |= {t.key: t for t in _run(bench.in_turn(left), bench, at_once, stream, config.run / "inspect")}
+        at_once = 1 if config.workers == 1 else AHEAD * config.workers
+        finished |= {t.key: t for t in _run(bench.in_turn(left), bench, at_once, journal, config.run / INSPECT_FOLDER)}
     return [finished[job] for job in jobs]
 
 
-def _finished(folder: Path) -> list[Trial]:
-    """Trials of an earlier, stopped or finished run of the same configuration. A half-written last line is left out."""
+def _finished(folder: Path, journal: Journal) -> list[Trial]:
+    """Trials of an earlier, stopped or finished run of the same configuration."""
     if (folder / TRIALS_FILE).exists():
         return list(read_trials(folder / TRIALS_FILE))
-    journal = folder / JOURNAL
-    if not journal.exists():
-        return []
-    cut_torn_line(journal)
-    return list(read_trials(journal))
+    return list(read_trials(journal.path)) if journal.path.exists() else []
 
 
-def _run(jobs: list[Job], bench: Bench | Workers, at_once: int, journal: IO[bytes], logs: Path) -> list[Trial]:
+def _run(jobs: list[Job], bench: Bench | Workers, at_once: int, journal: Journal, logs: Path) -> list[Trial]:
     results: list[Trial] = []
     bar = iter(track(range(len(jobs)), "trials", len(jobs)))
 
     def done(result: Trial) -> None:
-        journal.write(orjson.dumps(result.model_dump(mode="json")) + b"\n")
-        journal.flush()
+        journal.append(orjson.dumps(result.model_dump(mode="json")) + b"\n")
         results.append(result)
         next(bar, None)
 

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from graph_handoff.errors import ConfigError, HandoffError, InputError, MissingDependencyError
-from graph_handoff.files import read_json
+from graph_handoff.files import read_object
 
 CHECKPOINTS = Path("checkpoints")
 EXPORT_FILE = "handoff.json"
 """What marks a folder as an export: the model's files lie in it directly."""
 MANIFEST_FILE, COMPLETE_FILE = "manifest.json", "COMPLETE"
 """Of a run; the second is written last."""
+MODEL_FOLDER, METRICS_FILE = "model", "metrics.json"
+"""What a training run made, and what it measured on held-out plans."""
 NO_MANIFEST = "no manifest"
 HUB = "hf:"
 _ON_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
@@ -46,16 +48,16 @@ def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = No
     places = (_download(str(run)),) if on_hub else places_of(run)
     problem = f"no trained model there: run `handoff {' or '.join(stages) or 'train'}` first"
     for folder in places:
-        if (folder / "model").is_dir() or (folder / EXPORT_FILE).is_file():
+        if (folder / MODEL_FOLDER).is_dir() or (folder / EXPORT_FILE).is_file():
             stage = _stage(folder)
             if stages and stage not in (*stages, NO_MANIFEST):
                 problem = f"a run of `handoff {stage}`: a run of `handoff {' or '.join(stages)}` is needed"
-            elif (folder / MANIFEST_FILE).exists() and not (folder / COMPLETE_FILE).exists():
+            elif (folder / MANIFEST_FILE).exists() and not is_complete(folder):
                 problem = f"the run is not finished: give its command, `handoff {stage}`, again"
             else:
                 return folder
             break
-    trained = {path.parent.name: _stage(path.parent) for path in sorted(CHECKPOINTS.glob("*/model"))}
+    trained = {path.parent.name: _stage(path.parent) for path in sorted(CHECKPOINTS.glob(f"*/{MODEL_FOLDER}"))}
     known = [f"{name} ({stage})" for name, stage in trained.items() if not stages or stage in stages]
     raise ConfigError(problem, field=field, found=str(run), allowed=known or "none is trained yet")
 
@@ -64,16 +66,32 @@ def _stage(folder: Path) -> str:
     """The command that made a run, as its manifest says, or as its export does."""
     try:
         exported = (folder / EXPORT_FILE).is_file()
-        return str(read_json(folder / (EXPORT_FILE if exported else MANIFEST_FILE))["stage"])
-    except (InputError, LookupError, TypeError):
+        told = read_object(folder / EXPORT_FILE) if exported else read_manifest(folder)
+        return str(told["stage"])
+    except (InputError, LookupError):
         return NO_MANIFEST
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a run has come to its end."""
+    return (folder / COMPLETE_FILE).exists()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Of a run: `stage`, `config`, `inputs_sha256`, `parents`, `versions`, `revision`, `identity_sha256`. Raises InputError."""
+    return read_object(folder / MANIFEST_FILE)
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """What a run measured; nothing where it has not yet. Raises InputError."""
+    path = folder / METRICS_FILE
+    return read_object(path) if path.exists() else {}
 
 
 def run_info(folder: Path, parameters: int | None = None) -> dict[str, Any]:
     """What a report says of the model in a run's folder: its name, its size (as counted, else as its training recorded it), and
     what its training measured, if that is there."""
-    path = folder / "metrics.json"
-    metrics = read_json(path) if path.exists() else {}
+    metrics = read_metrics(folder)
     recorded = metrics.pop("parameters", 0)
     return {"run": folder.name, "parameters": recorded if parameters is None else parameters, "training": metrics}
 
@@ -85,7 +103,7 @@ def count_parameters(model: Any) -> int:
 
 def model_folder(run: Path) -> Path:
     """Where the model's files are: below `model/` in a run, beside each other in an export."""
-    return run if (run / EXPORT_FILE).is_file() else run / "model"
+    return run if (run / EXPORT_FILE).is_file() else run / MODEL_FOLDER
 
 
 def _download(name: str) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,6 +21,24 @@ class Config(BaseModel):
     """Base of every configuration: frozen, and a key it does not know is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    where: ClassVar[frozenset[str]] = frozenset()
+    """Fields that only say where a job runs, writes or logs: they decide no result."""
+
+    def identity(self) -> dict[str, Any]:
+        """What decides a result, as JSON values: every field but those of `where`, here and in the configurations within."""
+        values = self.model_dump(mode="json", exclude=set(self.where))
+        return {name: _identity(getattr(self, name), value) for name, value in values.items()}
+
+
+def _identity(value: Any, dumped: Any) -> Any:
+    if isinstance(value, Config):
+        return value.identity()
+    if isinstance(value, dict):
+        return {key: _identity(inner, kept) for inner, (key, kept) in zip(value.values(), dumped.items(), strict=True)}
+    if isinstance(value, list | tuple):
+        return [_identity(*pair) for pair in zip(value, dumped, strict=True)]
+    return dumped
 
 
 class _Loader(yaml.SafeLoader):

@@ -48,15 +48,6 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
                 temporary.unlink()
 
 
-def cut_torn_line(path: Path) -> None:
-    """Drop what stands after the last line's end: a line that a kill cut off while it was added."""
-    content = path.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        with atomic_write(path) as stream:
-            stream.write(whole)
-
-
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` as UTF-8, whole or not at all."""
     with atomic_write(path) as stream:
@@ -83,6 +74,14 @@ def read_json(path: str | Path, advice: str = "") -> Any:
         raise InputError(f"{reason}; {advice}" if advice else reason, file=path) from error
     except orjson.JSONDecodeError as error:
         raise InputError(f"not valid JSON ({error})", file=path) from error
+
+
+def read_object(path: str | Path) -> dict[str, Any]:
+    """One JSON object. Raises InputError."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise InputError("must be a JSON object", file=path, found=type(value).__name__)
+    return value
 
 
 def read_jsonl(path: str | Path) -> Iterator[tuple[int, Any]]:

@@ -16,12 +16,15 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import orjson
 from pydantic import Field
 
-from data.runs.manifest import MANIFEST_FILE, claim, complete
+from data.runs.folder import CHECKPOINTS_FOLDER, LOG_FILE, STATE_FILE
+from data.runs.lock import is_main_process
+from data.runs.manifest import claim, complete
+from graph_handoff.artefacts import METRICS_FILE
 from graph_handoff.config import Config
 from graph_handoff.console import say
 from graph_handoff.errors import HandoffError, InputError
@@ -32,18 +35,16 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 
-CHECKPOINTS = "checkpoints"
-METRICS_FILE = "metrics.json"
-LOG_FILE = "metrics.jsonl"
+_CHECKPOINT = re.compile(r"checkpoint-\d+", re.ASCII)
 BEST = "best"  # the key of the log's line on the best checkpoint
-MODEL_FOLDER = "model"
-STATE_FILE = "trainer_state.json"  # the Trainer writes it last: a checkpoint without it is half-written
 EXIT_STOPPED = 85
 """Exit code of a run that was told to stop and saved itself: not finished, start it again."""
 
 
 class FitConfig(Config):
     """What every configuration has that learns from the corpus, with a network or without."""
+
+    where: ClassVar[frozenset[str]] = frozenset({"run"})
 
     run: Path
     """The run folder, usually `checkpoints/NAME`."""
@@ -56,6 +57,8 @@ class FitConfig(Config):
 
 class RunConfig(FitConfig):
     """What every trainer's configuration has."""
+
+    where: ClassVar[frozenset[str]] = FitConfig.where | {"use_cpu", "wandb"}
 
     eval_steps: int = Field(200, ge=1)
     """Measure on the validation split and write a checkpoint every so many steps; a killed run goes on from the last whole
@@ -81,33 +84,17 @@ class StoppedError(HandoffError):
     exit_code = EXIT_STOPPED
 
 
-def is_main_process() -> bool:
-    """Whether this process writes the run folder; of several that a launcher started (`RANK`), the first."""
-    return os.environ.get("RANK", "0") == "0"
-
-
-def open_run(config: FitConfig, stage: str, inputs: Iterable[Path], parents: Iterable[str] = ()) -> bool:
-    """Claim the run folder; True where the run is complete already. Raises InputError, OutputError."""
+@contextmanager
+def open_run(config: FitConfig, stage: str, inputs: Iterable[Path], parents: Iterable[str] = ()) -> Iterator[bool]:
+    """Hold the run folder (`claim`); gives whether there is something left to train. Raises InputError, OutputError."""
     files = list(inputs)
     for path in files:
         if not path.exists():
             raise InputError("does not exist: run the stage that writes it first", file=path)
-    done = claim(config.run, stage, config, files, free=("wandb",), parents=parents)
-    if done:
-        say(f"{config.run} is complete; remove it to train again")
-    return done
-
-
-@contextmanager
-def unclaimed_on_error(config: FitConfig) -> Iterator[None]:
-    """While a run's inputs are read: what they are refused for leaves the folder free for the corrected command, if nothing was
-    kept there yet."""
-    try:
-        yield
-    except InputError:
-        if is_main_process() and [path.name for path in config.run.iterdir()] == [MANIFEST_FILE]:
-            (config.run / MANIFEST_FILE).unlink()
-        raise
+    with claim(config.run, stage, config, files, parents=parents) as done:
+        if done:
+            say(f"{config.run} is complete; remove it to train again")
+        yield not done
 
 
 def chosen(rows: Sequence[Row], config: FitConfig) -> list[Row]:
@@ -119,14 +106,21 @@ def chosen(rows: Sequence[Row], config: FitConfig) -> list[Row]:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint of a run. Half-written ones are removed."""
-    found: list[tuple[int, Path]] = []
-    for path in (folder / CHECKPOINTS).glob("checkpoint-*"):
+    """The newest whole checkpoint of a run. Half-written ones are removed; a folder of another name is left alone."""
+    whole: list[Path] = []
+    for path in (folder / CHECKPOINTS_FOLDER).glob("checkpoint-*"):
+        if not _CHECKPOINT.fullmatch(path.name):
+            continue
         if (path / STATE_FILE).exists():
-            found.append((int(path.name.rsplit("-", 1)[1]), path))
+            whole.append(path)
         elif is_main_process():
             shutil.rmtree(path)
-    return max(found)[1] if found else None
+    return max(whole, key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The step after which it was written."""
+    return int(checkpoint.name.removeprefix("checkpoint-"))
 
 
 def report_to(config: RunConfig) -> list[str]:
@@ -142,7 +136,7 @@ def report_to(config: RunConfig) -> list[str]:
 def shared_arguments(config: RunConfig, best: str, greater_is_better: bool) -> dict[str, Any]:
     """What every trainer hands to its TrainingArguments. `best` names the validation metric that chooses the best checkpoint."""
     return {
-        "output_dir": str(config.run / CHECKPOINTS),
+        "output_dir": str(config.run / CHECKPOINTS_FOLDER),
         "max_steps": config.steps,
         "per_device_train_batch_size": config.batch_size,
         "per_device_eval_batch_size": config.batch_size,
@@ -189,7 +183,7 @@ def train(trainer: Trainer, config: RunConfig) -> None:
         disable_progress_bar()
     _leave_out_false_alarms(trainer)
     checkpoint = last_checkpoint(config.run)
-    step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
+    step = step_of(checkpoint) if checkpoint else 0
     log = _Log(config.run / LOG_FILE, step)
     stop = _Stop()
     trainer.remove_callback(PrinterCallback)
@@ -198,12 +192,23 @@ def train(trainer: Trainer, config: RunConfig) -> None:
     if config.patience is not None:
         trainer.add_callback(_early_stop(config.patience))
     trainer.add_callback(stop.callback())
-    if checkpoint:
+    if checkpoint and _is_over(checkpoint, config):
+        say(f"training had come to its end at step {step}")
+        trainer._run_epoch = lambda **_: None  # the Trainer asks whether it is at the end after a step, not before
+    elif checkpoint:
         say(f"resuming from step {step}")
     with stop:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:
         raise StoppedError(f"stopped at step {trainer.state.global_step} and saved; the same command goes on")
+
+
+def _is_over(checkpoint: Path, config: RunConfig) -> bool:
+    """Whether there is nothing to train after it: it was killed between its last checkpoint and its end."""
+    from transformers import TrainerState
+
+    state = TrainerState.load_from_json(str(checkpoint / STATE_FILE))
+    return state.global_step >= config.steps or (config.patience is not None and _out_of_patience(state, config.patience))
 
 
 def _leave_out_false_alarms(trainer: Trainer) -> None:
@@ -223,7 +228,7 @@ def finish(config: FitConfig, metrics: Mapping[str, Any]) -> None:
     """Write the held-out metrics, drop the checkpoints, and mark the run as complete: the main process's work."""
     write_text(config.run / METRICS_FILE, orjson.dumps(metrics, option=orjson.OPT_INDENT_2).decode() + "\n")
     complete(config.run)
-    shutil.rmtree(config.run / CHECKPOINTS, ignore_errors=True)
+    shutil.rmtree(config.run / CHECKPOINTS_FOLDER, ignore_errors=True)
 
 
 class _Log:
@@ -245,7 +250,7 @@ class _Log:
 
         class LogToFile(TrainerCallback):
             def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-                if state.is_world_process_zero and logs:
+                if state.is_world_process_zero and logs and "train_loss" not in logs:  # a sum over this process, not the run
                     timeless = {k: v for k, v in logs.items() if not k.endswith(("runtime", "per_second", "num_tokens"))}
                     with path.open("ab") as stream:
                         stream.write(orjson.dumps({"step": state.global_step, **timeless}) + b"\n")
@@ -289,14 +294,16 @@ def _early_stop(patience: int) -> Any:
 
     class StopEarly(TrainerCallback):
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
-            measured = {entry["step"] for entry in state.log_history if any(key.startswith("eval_") for key in entry)}
-            if sum(step > (state.best_global_step or 0) for step in measured) >= patience:
+            if _out_of_patience(state, patience):
                 control.should_training_stop = True
             return control
 
-        on_train_begin = on_save  # it was killed after it had stopped, before it was complete
-
     return StopEarly()
+
+
+def _out_of_patience(state: Any, patience: int) -> bool:
+    measured = {entry["step"] for entry in state.log_history if any(key.startswith("eval_") for key in entry)}
+    return sum(step > (state.best_global_step or 0) for step in measured) >= patience
 
 
 def _shown(logs: Mapping[str, float]) -> str:

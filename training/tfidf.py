@@ -11,9 +11,10 @@ import orjson
 from pydantic import Field
 
 from data.corpus import CorpusRow, read_corpus
-from data.environments import load_environment
+from data.environments import environment_of
 from data.environments.base import StatefulEnvironment
 from data.labels.replay import ReachesGold
+from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.console import say, table, track
 from graph_handoff.errors import InputError
 from graph_handoff.files import write_text
@@ -22,7 +23,7 @@ from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.prose.reader import read_text
 from graph_handoff.protocols.tfidf import TABLE_FILE, Keywords, fit, seal
 from graph_handoff.tokens import count_tokens
-from training.run_loop import MODEL_FOLDER, FitConfig, chosen, finish, open_run
+from training.run_loop import FitConfig, chosen, finish, open_run
 
 
 class TfIdfConfig(FitConfig):
@@ -52,8 +53,13 @@ class Point(NamedTuple):
 
 def run(config: TfIdfConfig) -> int:
     """Fit the weights on the training prose, try every share, write the table with the best one in it."""
-    if open_run(config, "train tfidf", [config.corpus]):
-        return 0
+    with open_run(config, "train tfidf", [config.corpus]) as unfinished:
+        if unfinished:
+            _fit(config)
+    return 0
+
+
+def _fit(config: TfIdfConfig) -> None:
     rows = chosen(read_corpus(config.corpus)["train"], config)
     weights = fit(row.prose for row in rows)
     gold = [row for row in rows if row.source == "gold"][: config.tasks]
@@ -76,7 +82,6 @@ def run(config: TfIdfConfig) -> int:
     if not best(points).fidelity:
         say("no share of the words carried out any training task: the shortest was taken")
     say(f"keep {keep}; table: {path}")
-    return 0
 
 
 def best(points: Sequence[Point]) -> Point:
@@ -91,7 +96,7 @@ def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfCo
     reached: dict[float, list[bool]] = {keep: [] for keep in config.grid}
     tokens: dict[float, list[int]] = {keep: [] for keep in config.grid}
     for row in track(rows, "trying shares"):
-        trial = _Trial(load_environment(f"tau2-{row.domain}"), row)
+        trial = _Trial(environment_of(row), row)
         for seed in range(config.seed, config.seed + config.phrasings):
             words = prose.encode(row.delegation, seed)
             for keep, chosen_by in keywords.items():

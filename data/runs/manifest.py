@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib.metadata
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from data.runs.folder import LOCK_FILE
+from data.runs.lock import hold, is_main_process
 from graph_handoff.artefacts import COMPLETE_FILE, MANIFEST_FILE
 from graph_handoff.config import Config
-from graph_handoff.errors import OutputError
+from graph_handoff.errors import InputError, OutputError
 from graph_handoff.files import sha256_file, sha256_json, write_text
 
 PACKAGES = (
@@ -50,32 +53,43 @@ def revision() -> str | None:
     return f"{head}+changes" if changed.strip() else head
 
 
-def claim(
-    folder: Path, stage: str, config: Config, inputs: Iterable[Path], *, free: Iterable[str] = (), parents: Iterable[str] = ()
-) -> bool:
-    """Take a run folder for a configuration and its inputs; returns whether the run in it is complete.
+@contextmanager
+def claim(folder: Path, stage: str, config: Config, inputs: Iterable[Path], *, parents: Iterable[str] = ()) -> Iterator[bool]:
+    """Hold a run folder for a configuration and its inputs; gives whether the run in it is complete.
 
-    A new folder gets a manifest. One that belongs to the same configuration and inputs is taken up again. Raises OutputError,
-    naming the keys that changed, where it belongs to others. `free` names keys that may change (where it runs, how it logs).
+    A new folder gets a manifest. One that belongs to the same configuration (`Config.identity`) and inputs is taken up again.
+    Raises HeldError where another job holds it, and OutputError, naming the keys that changed, where it belongs to others. An
+    InputError in the block leaves the folder free for the corrected command, if nothing was kept there yet.
     """
-    content: dict[str, Any] = config.model_dump(mode="json", exclude={"run", *free})
     hashes = {str(path): _hash(path) for path in inputs}
-    identity = sha256_json({"stage": stage, "config": content, "inputs": list(hashes.values())})
-    path = folder / MANIFEST_FILE
+    with hold(folder / LOCK_FILE, folder):
+        _enter(folder / MANIFEST_FILE, stage, config, hashes, parents)
+        try:
+            yield (folder / COMPLETE_FILE).exists()
+        except InputError:
+            if is_main_process() and {path.name for path in folder.iterdir()} <= {MANIFEST_FILE, LOCK_FILE}:
+                (folder / MANIFEST_FILE).unlink()
+            raise
+
+
+def _enter(path: Path, stage: str, config: Config, hashes: Mapping[str, str], parents: Iterable[str]) -> None:
+    """Write the manifest, or check the one that is there."""
+    content = {"stage": stage, "config": config.identity(), "inputs": list(hashes.values())}
     if path.exists():
-        _check(path, identity, {"stage": stage, **content, "inputs": list(hashes.values())})
-        return (folder / COMPLETE_FILE).exists()
-    manifest = {
-        "stage": stage,
-        "identity_sha256": identity,
-        "config": config.model_dump(mode="json"),
-        "inputs_sha256": hashes,
-        "parents": list(parents),
-        "versions": versions(),
-        "revision": revision(),
-    }
-    write_text(path, orjson.dumps(manifest, option=orjson.OPT_INDENT_2).decode() + "\n")
-    return False
+        dumped = config.model_dump(mode="json")
+        wanted = {"stage": stage, **{key: dumped[key] for key in config.identity()}, "inputs": content["inputs"]}
+        _check(path, sha256_json(content), wanted)
+    elif is_main_process():
+        manifest = {
+            "stage": stage,
+            "identity_sha256": sha256_json(content),
+            "config": config.model_dump(mode="json"),
+            "inputs_sha256": hashes,
+            "parents": list(parents),
+            "versions": versions(),
+            "revision": revision(),
+        }
+        write_text(path, orjson.dumps(manifest, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def _hash(path: Path) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from data.runs.manifest import MANIFEST_FILE
+from graph_handoff.artefacts import MANIFEST_FILE, read_manifest
 from graph_handoff.errors import InputError
 from graph_handoff.files import write_text
 from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE, BASE_FOLDER, load_weights
@@ -52,8 +52,7 @@ def _parent(manifest: Mapping[str, Any]) -> dict[str, Any]:
         file = Path(parent) / MANIFEST_FILE
         if not file.exists():
             raise InputError("the run that this one began with is gone: its base cannot be told", file=file)
-        found: dict[str, Any] = orjson.loads(file.read_bytes())
-        return found
+        return read_manifest(Path(parent))
     return {}
 
 

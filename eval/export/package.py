@@ -10,15 +10,23 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from data.runs.manifest import COMPLETE_FILE, MANIFEST_FILE
 from eval.export.adapter import Base, base_of, merge, pin
 from eval.export.base import Kind
 from eval.export.safety import safe_files
-from graph_handoff.artefacts import EXPORT_FILE, folder_with
+from graph_handoff.artefacts import (
+    COMPLETE_FILE,
+    EXPORT_FILE,
+    MANIFEST_FILE,
+    METRICS_FILE,
+    MODEL_FOLDER,
+    folder_with,
+    is_complete,
+    read_manifest,
+    read_metrics,
+)
 from graph_handoff.errors import InputError, OutputError
-from graph_handoff.files import read_json, sha256_file, write_text
+from graph_handoff.files import sha256_file, write_text
 from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE
-from training.run_loop import METRICS_FILE, MODEL_FOLDER
 
 ONNX_FOLDER = "onnx"
 LICENCE_FILE = "LICENSE"
@@ -51,21 +59,13 @@ def read_run(folder: Path, kind: Kind) -> Run:
     folder = folder_with(MODEL_FOLDER, folder)
     if not (folder / MODEL_FOLDER).is_dir():
         raise InputError(f"no trained model there: run `handoff {kind.stage}` first", file=folder)
-    if not (folder / COMPLETE_FILE).exists():
+    if not is_complete(folder):
         raise InputError(f"the run is not complete: `handoff {kind.stage}` writes {COMPLETE_FILE} last", file=folder)
-    manifest = _read(folder / MANIFEST_FILE)
+    manifest = read_manifest(folder)
     if manifest.get("stage") != kind.stage:
         problem = f"is not a run of `handoff {kind.stage}`"
         raise InputError(problem, file=folder / MANIFEST_FILE, field="stage", found=manifest.get("stage"), allowed=kind.stage)
-    metrics = _read(folder / METRICS_FILE) if (folder / METRICS_FILE).exists() else {}
-    return Run(folder, manifest, metrics)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    value = read_json(path)
-    if not isinstance(value, dict):
-        raise InputError("must be a JSON object", file=path, found=type(value).__name__)
-    return value
+    return Run(folder, manifest, read_metrics(folder))
 
 
 def collect(run: Run, kind: Kind, target: Path, *, merged: bool = False) -> Base | None:

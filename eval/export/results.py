@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
-from data.runs.manifest import MANIFEST_FILE
+from data.runs.folder import TRIALS_FILE
 from eval.export.package import Run
 from eval.report.findings import measure
 from eval.report.load import load_published, load_run
-from eval.report.model import TRIALS_FILE, ModelInfo, ProtocolSummary, SuiteInfo
+from eval.report.model import ModelInfo, ProtocolSummary, SuiteInfo
 from eval.report.summary import summarise
-from graph_handoff.artefacts import folder_with
+from graph_handoff.artefacts import MANIFEST_FILE, folder_with, read_manifest
 from graph_handoff.errors import InputError
 
 MEASURED_AGAIN = ("achieved_rate", "texts")
@@ -83,8 +81,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
 def _made_with(folder: Path, run: Run, suite: SuiteInfo) -> tuple[str, ...]:
     """The protocols whose options name this run, by the evaluation's own manifest, else by the models that it records."""
     name = run.folder.resolve().name
-    file = folder / MANIFEST_FILE
-    config: Mapping[str, Any] = orjson.loads(file.read_bytes()).get("config", {}) if file.exists() else {}
+    config: Mapping[str, Any] = read_manifest(folder).get("config", {}) if (folder / MANIFEST_FILE).exists() else {}
     named = [str(spec.get("name")) for spec in config.get("protocols", []) if _names(spec.get("options"), name)]
     named += [protocol for protocol, info in _models(suite) if Path(info.run).name == name]
     return tuple(protocol for protocol in suite.protocols if protocol in named)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eval.report.model import SUITE_FILE, TRIALS_FILE, Published, SuiteInfo
+from data.runs.folder import SUITE_FILE, TRIALS_FILE
+from eval.report.model import Published, SuiteInfo
 from eval.trial import Trial, read_trials
 from graph_handoff.config import checked, parse_yaml
 from graph_handoff.errors import InputError, did_you_mean

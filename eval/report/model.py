@@ -6,8 +6,6 @@ from pydantic import Field
 
 from eval.trial import Frozen
 
-SUITE_FILE = "suite.json"
-TRIALS_FILE = "trials.jsonl"
 LOSSLESS = "compact"
 
 

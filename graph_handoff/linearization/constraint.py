@@ -23,8 +23,8 @@ class Encoded:
     """What the message carries verbatim, in order."""
 
 
-class Cursor(ABC):
-    """A place in what is being written."""
+class DecodingConstraint(ABC):
+    """Which token may come next, at a place in what is being written."""
 
     @abstractmethod
     def allows(self, token: int) -> bool:

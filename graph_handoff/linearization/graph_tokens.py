@@ -1,4 +1,4 @@
-"""A plan's graph as the tokens that a model writes: lines of words (`skeleton`), joined to phrases (`vocabulary`)."""
+"""A plan's graph as the tokens that a model writes: lines of words (`writer`), joined to phrases (`vocabulary`)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from collections.abc import Sequence
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError
-from graph_handoff.linearization import grammar
-from graph_handoff.linearization.constraint import END_TOKEN, Cursor, Encoded
+from graph_handoff.linearization import automaton
+from graph_handoff.linearization.constraint import END_TOKEN, DecodingConstraint, Encoded
+from graph_handoff.linearization.grammar import LINE
+from graph_handoff.linearization.lines import PlanLine, plan_of
+from graph_handoff.linearization.memory import NEW, Memory
 from graph_handoff.linearization.reader import read_line
 from graph_handoff.linearization.vocabulary import Vocabulary
-from graph_handoff.linearization.writer import LINE, NEW, Line, Memory, linearise, plan_of
+from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.scalar import Scalar
 
 
 def encode_plan(plan: Plan, tools: Toolset, vocabulary: Vocabulary) -> Encoded:
     """Raises CodecError where a plan cannot be written as lines."""
-    lines = linearise(plan, tools, vocabulary.words)
+    lines = linearize(plan, tools, vocabulary.words)
     tokens = [token for line in lines for token in vocabulary.encode((*line.words, LINE))]
     return Encoded((*tokens, END_TOKEN), tuple(value for line in lines for value in line.values))
 
@@ -33,7 +36,7 @@ def decode_plan(tokens: Sequence[int], values: Sequence[Scalar], tools: Toolset,
             words.append(word)
             continue
         number = words.count(NEW)
-        entries.append(read_line(Line(tuple(words), tuple(values[taken : taken + number])), tools, memory))
+        entries.append(read_line(PlanLine(tuple(words), tuple(values[taken : taken + number])), tools, memory))
         taken += number
         words = []
     if words or taken != len(values):
@@ -41,13 +44,13 @@ def decode_plan(tokens: Sequence[int], values: Sequence[Scalar], tools: Toolset,
     return plan_of(entries)
 
 
-class GraphCursor(Cursor):
+class GraphConstraint(DecodingConstraint):
     """Allows what the grammar allows, takes no more values than there are, and ends no line that cannot be read (a pointer to
     nothing, more arguments than the tool has)."""
 
     def __init__(self, vocabulary: Vocabulary, values: Sequence[Scalar], tools: Toolset) -> None:
         self.vocabulary, self.values, self.tools = vocabulary, values, tools
-        self.state: grammar.State = ()
+        self.state: automaton.State = ()
         self.line: tuple[str, ...] = ()
         self.taken = 0
         """Values of the lines before."""
@@ -72,14 +75,14 @@ class GraphCursor(Cursor):
             self.taken += self._read(self.line[:-1], self.memory) or 0
             self.line = ()
 
-    def _after(self, phrase: tuple[str, ...]) -> grammar.State | None:
-        return grammar.run(self.state or grammar.START, phrase)
+    def _after(self, phrase: tuple[str, ...]) -> automaton.State | None:
+        return automaton.run(self.state or automaton.START, phrase)
 
     def _read(self, words: tuple[str, ...], memory: Memory) -> int | None:
         """Read a whole line into `memory`; the number of values it takes, or None where it cannot be read."""
         values = tuple(self.values[self.taken : self.taken + words.count(NEW)])
         try:
-            read_line(Line(words, values), self.tools, memory)
+            read_line(PlanLine(words, values), self.tools, memory)
         except CodecError:
             return None
         return len(values)

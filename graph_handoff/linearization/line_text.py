@@ -12,20 +12,21 @@ this role, `~0` the one that was last used in any. `?` is a guard, `!` an effect
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from graph_handoff.errors import CodecError
-from graph_handoff.linearization.writer import BACK, END, NEW, SAME, SLOT
+from graph_handoff.linearization import automaton
+from graph_handoff.linearization.grammar import END, SIGNS
+from graph_handoff.linearization.memory import BACK, NEW, SAME, SLOT
 from graph_handoff.scalar import dumps, loads
 
 Words = tuple[str, ...]
 
 _SIGNS = {
-    **{"<goal>": "#", "<constraint>": "%", "<tool_call>": ">", "<action>": "*", "<tool_arg>": ":", "<precondition>": "?"},
-    **{"<postcondition>": "!", "<follows>": "<", "<depends_on>": "$", "<list>": "[", "<object>": "(", "<field>": ","},
-    **{"<index>": "/", "<select>": "{", "<key>": ".", "<step>": "&", END: "]", NEW: "_"},
+    **SIGNS,
+    **{END: "]", NEW: "_"},
     **{word: f"^{rank}" for rank, word in enumerate(SAME)},
     **{word: f"~{rank}" for rank, word in enumerate(SLOT)},
     **{word: f"-{count}" for count, word in enumerate(BACK, 1)},
@@ -82,86 +83,16 @@ def read_words(text: str | Sequence[str]) -> Words:
 
 
 def parts(words: Words) -> list[Words]:
-    """A line's head (what it calls) and then each argument, guard, effect and order. Joined they are the line again."""
-    return _Scan(words).parts()
+    """A line's head (what it calls) and then each argument, guard, effect and order. Joined they are the line again; where the
+    words do not follow the grammar, the rest is the last part."""
+    return _cut(words, [0, 2, *automaton.starts(words, automaton.START, "part*")])
 
 
 def elements(part: Words) -> list[Words]:
     """The values in a part that is a list; of any other part nothing."""
-    return list(_Scan(part).elements()) if part[0] == "<list>" else []
+    return _cut(part[:-1], list(automaton.starts(part, ("value",), "value*"))) if part[0] == "<list>" else []
 
 
-class _Scan:
-    """Goes over words that follow the grammar of a line; where they do not, the rest is the last part."""
-
-    def __init__(self, words: Words) -> None:
-        self.words = words
-        self.at = 0
-
-    def elements(self) -> Iterator[Words]:
-        self.at = 1
-        while self.peek() != END:
-            start = self.at
-            self.value()
-            yield self.words[start : self.at]
-
-    def parts(self) -> list[Words]:
-        cuts = [0, 2]
-        self.at = 2
-        while self.at < len(self.words):
-            self.part()
-            cuts.append(self.at)
-        return [self.words[start:end] for start, end in pairwise(cuts) if self.words[start:end]]
-
-    def peek(self) -> str:
-        return self.words[self.at] if self.at < len(self.words) else END
-
-    def part(self) -> None:
-        mark = self.peek()
-        if mark in ("<precondition>", "<postcondition>", "<follows>", "<tool_arg>"):
-            self.at += 1
-        if mark in ("<precondition>", "<follows>"):
-            self.target()
-        if mark in ("<precondition>", "<postcondition>"):
-            self.path()
-            self.at += 1
-        elif mark == "<tool_arg>":
-            self.key()
-            self.value()
-        elif mark != "<follows>":
-            self.value()
-
-    def key(self) -> None:
-        self.at += 2 if self.peek() == "<key>" else 1
-
-    def target(self) -> None:
-        self.at += 2 if self.peek() == "<step>" or self.peek() in BACK else 1
-
-    def path(self) -> None:
-        while True:
-            if self.peek() == "<select>":
-                self.bracket()
-            elif self.peek() == "<index>":
-                self.at += 2
-            elif self.peek() == "<key>" or self.peek().startswith("."):
-                self.key()
-            else:
-                return
-
-    def value(self) -> None:
-        if self.peek() == "<depends_on>":
-            self.at += 1
-            self.target()
-            self.path()
-        elif self.peek() in ("<list>", "<object>"):
-            self.bracket()
-        else:
-            self.at += 1
-
-    def bracket(self) -> None:
-        depth = 0
-        while self.at < len(self.words):
-            depth += (self.peek() in ("<list>", "<object>", "<select>")) - (self.peek() == END)
-            self.at += 1
-            if not depth:
-                return
+def _cut(words: Words, places: list[int]) -> list[Words]:
+    found = [words[start:end] for start, end in pairwise([*places, len(words)])]
+    return [part for part in found if part]

@@ -1,6 +1,6 @@
 """A text as the tokens that a model writes: its words and punctuation, with every other value lifted out, verbatim.
 
-The ablation of the graph autoencoder: the same lines of words, phrases and slots (`skeleton`), but the words are those of the
+The ablation of the graph autoencoder: the same lines of words, phrases and slots (`writer`), but the words are those of the
 prose, without types, roles or a grammar. A word carries the space before it (`" call"`), so a text is the words one after the
 other; <line> ends a line of the text. What is no word of the vocabulary is a slot: <new> for a value that has not occurred,
 <sameN> and <slotN> for one that has. A text in quotes is one word or one value.
@@ -16,9 +16,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from graph_handoff.errors import CodecError
 from graph_handoff.identifiers import IDENTIFIER
-from graph_handoff.linearization.constraint import END_TOKEN, Cursor, Encoded
+from graph_handoff.linearization.constraint import END_TOKEN, DecodingConstraint, Encoded
+from graph_handoff.linearization.grammar import LINE, MARKS
+from graph_handoff.linearization.lines import PlanLine
+from graph_handoff.linearization.memory import NEW, SAME, SLOT, Memory
 from graph_handoff.linearization.vocabulary import Vocabulary, add_phrases, with_features
-from graph_handoff.linearization.writer import LINE, MARKS, NEW, SAME, SLOT, Line, Memory
 from graph_handoff.scalar import Scalar
 
 _TOKEN = re.compile(rf'([ ]?)(?:"(?P<quoted>[^"\n]+)"|({IDENTIFIER.pattern}|[^\W\d_]+|.))', re.VERBOSE | re.IGNORECASE)
@@ -40,13 +42,13 @@ def pieces(line: str) -> Iterator[tuple[str, str]]:
             yield "", '"'
 
 
-def write_lines(text: str, words: Collection[str]) -> list[Line]:
+def write_lines(text: str, words: Collection[str]) -> list[PlanLine]:
     """The lines of a text."""
     memory = Memory()
     return [_write_line(line, words, memory) for line in text.split("\n")]
 
 
-def _write_line(line: str, words: Collection[str], memory: Memory) -> Line:
+def _write_line(line: str, words: Collection[str], memory: Memory) -> PlanLine:
     out: list[str] = []
     values: list[Scalar] = []
     for space, word in pieces(line):
@@ -65,7 +67,7 @@ def _write_line(line: str, words: Collection[str], memory: Memory) -> Line:
         out.append(slot)
         if slot == NEW:
             values.append(word)
-    return Line(tuple(out), tuple(values))
+    return PlanLine(tuple(out), tuple(values))
 
 
 def encode_text(text: str, vocabulary: Vocabulary) -> Encoded:
@@ -77,15 +79,15 @@ def encode_text(text: str, vocabulary: Vocabulary) -> Encoded:
 
 def decode_text(tokens: Sequence[int], values: Sequence[Scalar], vocabulary: Vocabulary) -> str:
     """The inverse of `encode_text`. Raises CodecError where the tokens and values describe no text."""
-    cursor = TextCursor(vocabulary, values)
+    constraint = TextConstraint(vocabulary, values)
     for token in tokens:
-        cursor.move(token)
+        constraint.move(token)
     if END_TOKEN not in tokens:
         raise CodecError("the text does not end")
-    return "".join(cursor.written).removesuffix("\n")
+    return "".join(constraint.written).removesuffix("\n")
 
 
-class TextCursor(Cursor):
+class TextConstraint(DecodingConstraint):
     """Allows every word; takes no more values than there are, points at no value that has not occurred, and ends with a line."""
 
     def __init__(self, vocabulary: Vocabulary, values: Sequence[Scalar]) -> None:

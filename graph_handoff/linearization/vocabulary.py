@@ -1,4 +1,4 @@
-"""What the model's tokens stand for: words of the linearisation, runs of such words, and features of values.
+"""What the model's tokens stand for: words of the linearization, runs of such words, and features of values.
 
 Built from the training split alone. Words are tool names, keys and a few scalars; what may become one is narrow, because a
 word can be generated and a value must not be: see `scalar_words`.
@@ -16,7 +16,10 @@ from typing import Any
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import InputError
-from graph_handoff.linearization.writer import LINE, MARKS, NEW, Line, census, key_word, name_word
+from graph_handoff.linearization.grammar import LINE, MARKS
+from graph_handoff.linearization.lines import PlanLine
+from graph_handoff.linearization.memory import NEW
+from graph_handoff.linearization.writer import census, key_word, name_word
 from graph_handoff.plan import Plan
 from graph_handoff.scalar import Scalar, dumps
 
@@ -37,7 +40,7 @@ class Vocabulary:
     shapes: tuple[str, ...]
     """Shapes of values (see `shape`)."""
     values: tuple[str, ...]
-    """Values frequent in training, as lower-case text: the receiver has them before it decodes, and they hint at their key."""
+    """Values frequent in training, as lower-case text: the receiver has them before it decodes: they make their key likely."""
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -201,7 +204,9 @@ def _may_be_word(value: Scalar) -> bool:
     return value is None or isinstance(value, bool) or (isinstance(value, int) and 0 <= value <= 9)
 
 
-def add_phrases(vocabulary: Vocabulary, lines: Iterable[Line], merges: int, ends: Collection[str] = (NEW, LINE)) -> Vocabulary:
+def add_phrases(
+    vocabulary: Vocabulary, lines: Iterable[PlanLine], merges: int, ends: Collection[str] = (NEW, LINE)
+) -> Vocabulary:
     """Join the most frequent pair of neighbours into a phrase, up to `merges` times (byte-pair encoding over words).
 
     A phrase ends at a word of `ends`: at a <new> slot, so that each token takes one value at most.
@@ -217,7 +222,7 @@ def add_phrases(vocabulary: Vocabulary, lines: Iterable[Line], merges: int, ends
     return Vocabulary(tuple(dict.fromkeys(phrases)), vocabulary.shapes, vocabulary.values)
 
 
-def _cut(line: Line, ends: Collection[str]) -> Iterable[tuple[Phrase, ...]]:
+def _cut(line: PlanLine, ends: Collection[str]) -> Iterable[tuple[Phrase, ...]]:
     chunk: list[Phrase] = []
     for word in (*line.words, LINE):
         chunk.append((word,))

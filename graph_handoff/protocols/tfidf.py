@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graph_handoff.artefacts import find_run
+from graph_handoff.artefacts import find_run, model_folder
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import ConfigError, InputError
 from graph_handoff.files import read_json, sha256_json
@@ -104,7 +104,7 @@ class TfIdf:
     def __init__(self, run: str | Path, keep: float | None = None) -> None:
         """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
         self.folder = find_run(run, ("train tfidf",), "run")
-        table = load_table(self.folder / "model" / TABLE_FILE)
+        table = load_table(model_folder(self.folder) / TABLE_FILE)
         self._terms = len(table["idf"])
         self.keywords = Keywords(table, table["keep"] if keep is None else keep)
         self._prose = Prose()

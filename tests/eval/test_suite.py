@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from toy_benchmark import benchmark
 
+from data.runs.folder import TRIALS_JOURNAL
 from eval import suite
 from eval.engine import Job
 from eval.report.model import SuiteInfo
-from eval.suite import JOURNAL, ProtocolSpec, SuiteConfig
+from eval.suite import ProtocolSpec, SuiteConfig
 from eval.trial import Trial, read_trials
 from graph_handoff.config import load_config
 from graph_handoff.errors import ConfigError, HandoffError, OutputError
@@ -50,7 +51,7 @@ def test_the_real_engine_runs_every_job_once(config: SuiteConfig) -> None:
     info = SuiteInfo.model_validate_json((config.run / "suite.json").read_text())
     assert (info.baseline, info.family, info.executor) == ("nl", ("ngh", "compact"), "scripted")
     assert list((config.run / "inspect").glob("*.eval"))
-    assert not (config.run / JOURNAL).exists()
+    assert not (config.run / TRIALS_JOURNAL).exists()
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +62,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     with pytest.raises(StoppedError):
         suite.run(config)
     assert not (config.run / "trials.jsonl").exists()
-    with (config.run / JOURNAL).open("ab") as stream:
+    with (config.run / TRIALS_JOURNAL).open("ab") as stream:
         stream.write(b'{"half a rec')
     made: list[Job] = []
 
@@ -95,7 +96,7 @@ def test_a_signal_in_the_engine_stops_the_run_and_keeps_what_was_done(
         with pytest.raises(StoppedError, match="the same command goes on") as stopped:
             suite.run(config)
     assert stopped.value.exit_code == EXIT_STOPPED
-    assert (config.run / JOURNAL).read_bytes().count(b"\n") >= 5
+    assert (config.run / TRIALS_JOURNAL).read_bytes().count(b"\n") >= 5
     assert suite.run(config) == 0
 
 
@@ -104,6 +105,17 @@ def test_another_configuration_is_refused(config: SuiteConfig, monkeypatch: pyte
     suite.run(config)
     with pytest.raises(OutputError, match="changed: seeds"):
         suite.run(config.model_copy(update={"seeds": (5,)}))
+
+
+def test_where_a_suite_runs_is_no_part_of_what_it_is() -> None:
+    def identity(device: str, run: str, workers: int, backoff: bool = True) -> object:
+        spec = ProtocolSpec(name="w", protocol="rl", options={"run": "m", "device": device, "backoff": backoff})
+        inner = {"graph": {"protocol": "rl", "options": {"device": device}}}
+        protocols = (ProtocolSpec(name="nl"), spec, ProtocolSpec(name="routed", options=inner))
+        return SuiteConfig(run=Path(run), workers=workers, protocols=protocols, family=()).identity()
+
+    assert identity("cpu", "a", 1) == identity("cuda", "b", 2)
+    assert identity("cpu", "a", 1) != identity("cpu", "a", 1, backoff=False)
 
 
 def test_a_trial_that_breaks_outside_stops_the_run_with_its_reason(config: SuiteConfig, monkeypatch: pytest.MonkeyPatch) -> None:

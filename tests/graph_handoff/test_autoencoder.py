@@ -17,9 +17,9 @@ from graph_handoff.artefacts import find_run
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, ConfigError, GraphError, InputError, UnfaithfulError
 from graph_handoff.graph import Graph
+from graph_handoff.linearization.grammar import MARKS
 from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
 from graph_handoff.linearization.vocabulary import Vocabulary
-from graph_handoff.linearization.writer import MARKS
 from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.base import Reading

@@ -16,7 +16,7 @@ from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, GraphError, InputError
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.line_text import format_words, parts, read_words
-from graph_handoff.linearization.writer import linearise
+from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.delta.edit_script import Corrector
@@ -83,7 +83,7 @@ def test_every_graph_arrives_whole(protocol: Delta, graph: Graph) -> None:
 def test_a_correction_of_any_prediction_gives_the_plan(plan: Plan, data: st.DataObject) -> None:
     """Whatever is predicted, not only the nearest; the compact form does not step in."""
     corrector = Corrector(library())
-    lines = [line.words for line in linearise(Plan.from_graph(plan.to_graph()), TOOLS, WORDS)]
+    lines = [line.words for line in linearize(Plan.from_graph(plan.to_graph()), TOOLS, WORDS)]
     predicted = corrector.library.predict(data.draw(st.sampled_from([p.name for p in corrector.library.plans])))
     script = corrector.write(predicted, lines)
     assert all("\n" not in text for text in script)
@@ -93,7 +93,7 @@ def test_a_correction_of_any_prediction_gives_the_plan(plan: Plan, data: st.Data
 @settings(max_examples=60, deadline=None)
 @given(plan=plans())
 def test_words_survive_their_signs_and_their_parts(plan: Plan) -> None:
-    for line in linearise(Plan.from_graph(plan.to_graph()), TOOLS, WORDS | {".a.b", "=null", '="null"', "=-1"}):
+    for line in linearize(Plan.from_graph(plan.to_graph()), TOOLS, WORDS | {".a.b", "=null", '="null"', "=-1"}):
         assert read_words(format_words(line.words)) == line.words
         assert tuple(word for part in parts(line.words) for word in part) == line.words
 
@@ -162,7 +162,7 @@ def test_a_predicted_plan_costs_its_values_alone(shop: Delta) -> None:
 )
 def test_a_script_says_what_differs(shop: Delta, change: object, script: list[str]) -> None:
     plan = Plan(change(EXCHANGE.steps))  # type: ignore[operator]
-    lines = [line.words for line in linearise(plan, SHOP, SHOP_WORDS)]
+    lines = [line.words for line in linearize(plan, SHOP, SHOP_WORDS)]
     found = shop.corrector.write(shop.library.predict("report"), lines)
     assert shop.corrector.read(shop.library.predict("report"), found) == lines
     assert found == script
@@ -171,7 +171,7 @@ def test_a_script_says_what_differs(shop: Delta, change: object, script: list[st
 def test_parts_that_training_had_twice_have_names() -> None:
     corrector = Corrector(fit([(EXCHANGE, SHOP)] * 2, SHOP_WORDS))
     guarded = Step("cancel_pending_order", {"order_id": "#W6390527", "reason": "late"}, EXCHANGE.steps[3].guards)
-    lines = [line.words for line in linearise(Plan((*EXCHANGE.steps[:3], guarded)), SHOP, SHOP_WORDS)]
+    lines = [line.words for line in linearize(Plan((*EXCHANGE.steps[:3], guarded)), SHOP, SHOP_WORDS)]
     predicted = corrector.library.predict("report")
     script = corrector.write(predicted, lines)
     assert script == ["4=> @cancel_pending_order ^0 _ status2", "5-6"]

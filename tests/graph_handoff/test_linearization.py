@@ -1,4 +1,4 @@
-"""The linearisation is lossless, whatever the plan and the vocabulary, and follows its grammar."""
+"""The linearization is lossless, whatever the plan and the vocabulary, and follows its grammar."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from hypothesis import strategies as st
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError
-from graph_handoff.linearization import grammar
+from graph_handoff.linearization import automaton
+from graph_handoff.linearization.grammar import GRAMMAR, LINE, MARKS
+from graph_handoff.linearization.line_text import format_words, read_words
+from graph_handoff.linearization.lines import PlanLine, plan_of
+from graph_handoff.linearization.memory import Memory
 from graph_handoff.linearization.reader import read_line
 from graph_handoff.linearization.writer import (
-    LINE,
-    MARKS,
-    Line,
-    Memory,
     census,
     key_word,
-    linearise,
+    linearize,
     name_word,
-    plan_of,
     scalar_word,
 )
 from graph_handoff.plan import Guard, Plan, Step
@@ -32,7 +31,7 @@ WORDS = frozenset(
 )
 
 
-def read(lines: list[Line], tools: Toolset) -> Plan:
+def read(lines: list[PlanLine], tools: Toolset) -> Plan:
     memory = Memory()
     return plan_of([read_line(line, tools, memory) for line in lines])
 
@@ -43,10 +42,10 @@ def read(lines: list[Line], tools: Toolset) -> Plan:
 @given(plan=plans())
 def test_a_plan_survives_its_lines(tools: Toolset, words: frozenset[str], plan: Plan) -> None:
     plan = Plan.from_graph(plan.to_graph())
-    lines = linearise(plan, tools, words)
+    lines = linearize(plan, tools, words)
     assert read(lines, tools) == plan
     for line in lines:
-        assert grammar.run(grammar.START, (*line.words, LINE)) == ()
+        assert automaton.run(automaton.START, (*line.words, LINE)) == ()
         assert set(line.words) <= words | set(MARKS)
 
 
@@ -54,13 +53,29 @@ def test_a_plan_survives_its_lines(tools: Toolset, words: frozenset[str], plan: 
 @given(plan=plans(), data=st.data())
 def test_a_damaged_line_is_read_or_refused_never_a_crash(plan: Plan, data: st.DataObject) -> None:
     memory = Memory()
-    for line in linearise(plan, TOOLS, WORDS):
+    for line in linearize(plan, TOOLS, WORDS):
         words = list(line.words)
         words[data.draw(st.integers(0, len(words) - 1))] = data.draw(st.sampled_from([*MARKS, *sorted(WORDS)]))
         try:
-            read_line(Line(tuple(words), line.values), TOOLS, memory)
+            read_line(PlanLine(tuple(words), line.values), TOOLS, memory)
         except CodecError as error:
             assert str(error)
+
+
+@pytest.mark.parametrize("symbol", GRAMMAR)
+def test_the_next_word_decides_what_is_read(symbol: str) -> None:
+    """No two productions of a symbol begin alike, and what may be repeated is told from what follows it."""
+    begins = [set(automaton.first_moves(production.items)) for production in GRAMMAR[symbol]]
+    assert sum(map(len, begins)) == len(set().union(*begins))
+    for production in GRAMMAR[symbol]:
+        for number, item in enumerate(production.items):
+            follows = set(automaton.first_moves(production.items[number + 1 :])) - {automaton.EMPTY}
+            assert not item.repeat or not follows & set(automaton.moves(item.symbol))
+
+
+def test_every_mark_has_a_sign_of_its_own() -> None:
+    assert len({format_words([mark]) for mark in MARKS if mark != LINE}) == len(MARKS) - 1
+    assert all(read_words(format_words([mark])) == (mark,) for mark in MARKS if mark != LINE)
 
 
 def test_the_lines_read_as_documented() -> None:
@@ -71,7 +86,7 @@ def test_the_lines_read_as_documented() -> None:
         Step("get_order", {"order_id": "mei_1"}, (Guard(Reference("t1", ("status",)), "ok"),)),
     )
     words = {*map(name_word, TOOLS), *map(key_word, ("orders", "status")), scalar_word(0)}
-    assert [" ".join(line.words) for line in linearise(Plan(steps), TOOLS, words)] == [
+    assert [" ".join(line.words) for line in linearize(Plan(steps), TOOLS, words)] == [
         "<tool_call> @get_user <new>",
         "<tool_call> @get_user <new>",
         "<tool_call> @get_order <depends_on> <back1> @get_user .orders <index> =0 <follows> <back1> @get_user",
@@ -82,7 +97,7 @@ def test_the_lines_read_as_documented() -> None:
 def test_a_line_does_not_depend_on_its_place() -> None:
     pair = (Step("get_user", {"user_id": "a1"}), Step("get_order", {"order_id": Reference("t1", ("id",))}))
     later = (*pair, Step("get_user", {"user_id": "b2"}), Step("get_order", {"order_id": Reference("t3", ("id",))}))
-    lines = linearise(Plan(later), TOOLS, WORDS | {key_word("id"), *map(name_word, TOOLS)})
+    lines = linearize(Plan(later), TOOLS, WORDS | {key_word("id"), *map(name_word, TOOLS)})
     assert [line.words for line in lines[:2]] == [line.words for line in lines[2:]]
 
 
@@ -104,4 +119,4 @@ def test_the_census_finds_what_could_be_a_word() -> None:
 )
 def test_a_line_that_says_nothing_is_refused(words: tuple[str, ...], values: tuple[str, ...], message: str) -> None:
     with pytest.raises(CodecError, match=message):
-        read_line(Line(words, values), TOOLS, Memory())
+        read_line(PlanLine(words, values), TOOLS, Memory())

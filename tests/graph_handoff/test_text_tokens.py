@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from graph_handoff.errors import CodecError
 from graph_handoff.linearization.constraint import END_TOKEN
+from graph_handoff.linearization.grammar import MARKS
+from graph_handoff.linearization.memory import NEW
 from graph_handoff.linearization.text_tokens import (
-    TextCursor,
+    TextConstraint,
     add_text_phrases,
     build_text_vocabulary,
     decode_text,
@@ -19,7 +21,6 @@ from graph_handoff.linearization.text_tokens import (
     pieces,
 )
 from graph_handoff.linearization.vocabulary import Vocabulary
-from graph_handoff.linearization.writer import MARKS, NEW
 
 TEXTS = [
     f'Take these steps.\n\n1. Call `get_order` with the order id #W{n}.\n2. Cancel it with the reason "no longer needed" for Mei.'
@@ -67,18 +68,18 @@ def ids(words: Sequence[str]) -> list[int]:
 
 
 def test_what_may_come_next() -> None:
-    cursor = TextCursor(VOCABULARY, ["#W5"])
+    constraint = TextConstraint(VOCABULARY, ["#W5"])
     new, line, last = ids([NEW, "<line>", "<same0>"])
-    assert not cursor.allows(last)  # no value has occurred
-    assert not cursor.allows(END_TOKEN)  # no line has ended, and the value is not used
-    cursor.move(new)
-    assert not cursor.allows(new)
-    assert cursor.allows(last)
-    assert not cursor.allows(END_TOKEN)
-    cursor.move(line)
-    assert cursor.allows(END_TOKEN)
+    assert not constraint.allows(last)  # no value has occurred
+    assert not constraint.allows(END_TOKEN)  # no line has ended, and the value is not used
+    constraint.move(new)
+    assert not constraint.allows(new)
+    assert constraint.allows(last)
+    assert not constraint.allows(END_TOKEN)
+    constraint.move(line)
+    assert constraint.allows(END_TOKEN)
     with pytest.raises(CodecError, match="cannot stand here"):
-        cursor.move(new)
+        constraint.move(new)
 
 
 @given(st.lists(st.integers(0, VOCABULARY.output_size - 1), max_size=8), st.lists(st.text(max_size=3), max_size=3))

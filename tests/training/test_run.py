@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from data.runs.manifest import claim, complete
+from graph_handoff.cli import STAGES, load_stage
 from graph_handoff.errors import InputError, OutputError
 from training.run_loop import RunConfig, _Log, _Stop, finish, last_checkpoint, open_run
 
@@ -23,50 +24,79 @@ def config(tmp_path: Path) -> Example:
     return Example(run=tmp_path / "run", corpus=tmp_path / "corpus")
 
 
+def unfinished(config: Example, stage: str = "x") -> bool:
+    with open_run(config, stage, [config.corpus]) as left:
+        return left
+
+
 def test_a_run_is_taken_up_again_and_finished_once(config: Example) -> None:
-    assert not open_run(config, "x", [config.corpus])
-    assert not open_run(config.model_copy(update={"wandb": "offline"}), "x", [config.corpus])
+    assert unfinished(config)
+    assert unfinished(config.model_copy(update={"wandb": "offline"}))
+    assert unfinished(config.model_copy(update={"use_cpu": False}))
     finish(config, {"loss": 1.5})
-    assert open_run(config, "x", [config.corpus])
+    assert not unfinished(config)
     assert orjson.loads((config.run / "metrics.json").read_bytes()) == {"loss": 1.5}
     manifest = orjson.loads((config.run / "manifest.json").read_bytes())
     assert manifest["config"]["rate"] == 0.1
     assert manifest["versions"]["graph-handoff"]
 
 
+@pytest.mark.parametrize("stage", [name for name in STAGES if name.startswith("train ") or name == "eval"])
+def test_where_a_run_lies_and_computes_is_no_part_of_its_identity(stage: str) -> None:
+    kind = load_stage(stage).CONFIG
+    assert {"run"} <= kind.where <= set(kind.model_fields)
+    assert ("use_cpu" in kind.where) == ("use_cpu" in kind.model_fields)
+
+
 def test_another_configuration_or_other_data_is_refused(config: Example) -> None:
-    open_run(config, "x", [config.corpus])
-    with pytest.raises(OutputError, match="changed: rate"):
-        open_run(config.model_copy(update={"rate": 0.2}), "x", [config.corpus])
+    unfinished(config)
+    with pytest.raises(OutputError, match=r"changed: rate\)"):
+        unfinished(config.model_copy(update={"rate": 0.2, "use_cpu": False}))
+    with pytest.raises(OutputError, match=r"changed: bf16\)"):
+        unfinished(config.model_copy(update={"bf16": True}))
     with pytest.raises(OutputError, match="changed: stage"):
-        open_run(config, "y", [config.corpus])
+        unfinished(config, "y")
     config.corpus.write_text("other data")
     with pytest.raises(OutputError, match="changed: inputs"):
-        open_run(config, "x", [config.corpus])
+        unfinished(config)
 
 
 def test_missing_data_and_a_damaged_manifest_are_named(config: Example, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        open_run(config, "x", [tmp_path / "nothing"])
-    open_run(config, "x", [config.corpus])
+        unfinished(config.model_copy(update={"corpus": tmp_path / "nothing"}))
+    unfinished(config)
     (config.run / "manifest.json").write_text("{")
     with pytest.raises(OutputError, match="damaged"):
-        open_run(config, "x", [config.corpus])
+        unfinished(config)
+
+
+def test_a_refused_input_leaves_the_folder_free_if_nothing_was_kept(config: Example) -> None:
+    for kept in (False, True):
+        with pytest.raises(InputError, match="no row"), open_run(config, "x", [config.corpus]):
+            if kept:
+                (config.run / "labels.jsonl").write_text("{}")
+            raise InputError("no row")
+        assert (config.run / "manifest.json").exists() == kept
 
 
 def test_a_folder_counts_by_its_files(config: Example, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "a").write_text("1")
-    assert not claim(tmp_path / "r", "x", config, [folder])
-    complete(tmp_path / "r")
-    assert claim(tmp_path / "r", "x", config, [folder])
+    with claim(tmp_path / "r", "x", config, [folder]) as done:
+        assert not done
+        complete(tmp_path / "r")
+    with claim(tmp_path / "r", "x", config, [folder]) as done:
+        assert done
     (folder / "b").write_text("2")
-    with pytest.raises(OutputError, match="changed: inputs"):
-        claim(tmp_path / "r", "x", config, [folder])
+    with pytest.raises(OutputError, match="changed: inputs"), claim(tmp_path / "r", "x", config, [folder]):
+        pass
 
 
 def test_half_written_checkpoints_do_not_count(tmp_path: Path) -> None:
+    for name in ("checkpoint-abc", "checkpoint-", "checkpoint-12-old", "checkpoint-0x1f"):  # not ours: they are left alone
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        (tmp_path / "checkpoints" / name / "trainer_state.json").write_text("{}")
     for step, whole in ((9, True), (10, True), (11, False)):
         folder = tmp_path / "checkpoints" / f"checkpoint-{step}"
         folder.mkdir(parents=True)
@@ -76,6 +106,7 @@ def test_half_written_checkpoints_do_not_count(tmp_path: Path) -> None:
     assert found is not None
     assert found.name == "checkpoint-10"
     assert not (tmp_path / "checkpoints" / "checkpoint-11").exists()
+    assert (tmp_path / "checkpoints" / "checkpoint-abc").exists()
 
 
 def test_the_log_is_cut_to_the_step_it_goes_on_from(tmp_path: Path) -> None:

@@ -84,6 +84,21 @@ def test_a_run_killed_after_its_last_step_ends_as_it_did(tmp_path: Path, patienc
     assert [entry for entry in log(tmp_path) if "best" in entry] == [best]
 
 
+@pytest.mark.parametrize(("steps", "wanted", "patience"), [(6, 10, None), (7, 10, None), (20, 3, 1)])
+def test_a_run_killed_after_its_last_checkpoint_trains_no_further_step(
+    tmp_path: Path, steps: int, wanted: float, patience: int | None
+) -> None:
+    whole = Run(tmp_path, wanted=wanted, steps=steps, patience=patience, eval_steps=1)
+    weight, losses, entries = whole(), validation(tmp_path), log(tmp_path)
+    checkpoints = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    again = Run(tmp_path, wanted=wanted, steps=steps, patience=patience, eval_steps=1)
+    assert again() == weight
+    assert again.trainer.state.global_step == whole.trainer.state.global_step
+    assert validation(tmp_path) == losses
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == checkpoints
+    assert log(tmp_path) == entries
+
+
 @given(st.integers(0, 50), st.integers(1, 60), st.integers(1, 60), st.integers(0, 5))
 def test_chosen_plans_are_seeded_nested_and_in_order(number: int, one: int, other: int, seed: int) -> None:
     def choice(size: int | None, seed: int = seed) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from data.corpus import CorpusRow, read_corpus
+from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.console import say, table, track
 from graph_handoff.linearization.line_text import Words
 from graph_handoff.linearization.vocabulary import build_vocabulary
@@ -17,7 +18,7 @@ from graph_handoff.protocols.delta.plan_library import Library, fit
 from graph_handoff.protocols.delta.protocol import in_compact_form, shortest
 from graph_handoff.protocols.delta.sequence_diff import Costs, diff
 from graph_handoff.tokens import count_tokens
-from training.run_loop import MODEL_FOLDER, FitConfig, chosen, finish, open_run
+from training.run_loop import FitConfig, chosen, finish, open_run
 
 
 class PredictorConfig(FitConfig):
@@ -37,8 +38,13 @@ CONFIG = PredictorConfig
 
 def run(config: PredictorConfig) -> int:
     """Collect the prototypes of the training split, then measure on the held-out one."""
-    if open_run(config, "train predictor", [config.corpus]):
-        return 0
+    with open_run(config, "train predictor", [config.corpus]) as unfinished:
+        if unfinished:
+            _fit(config)
+    return 0
+
+
+def _fit(config: PredictorConfig) -> None:
     rows = read_corpus(config.corpus)
     plans = [(row.plan, row.tools) for row in chosen(rows["train"], config)]
     words = build_vocabulary(
@@ -53,7 +59,6 @@ def run(config: PredictorConfig) -> int:
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"predictor: {config.run}")
-    return 0
 
 
 def measure(library: Library, rows: Sequence[CorpusRow]) -> dict[str, Any]:

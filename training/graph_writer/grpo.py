@@ -14,7 +14,9 @@ from typing import Any, Literal
 import orjson
 from pydantic import Field, model_validator
 
-from graph_handoff.artefacts import count_parameters, find_run
+from data.runs.folder import SAMPLES_FILE
+from data.runs.lock import is_main_process
+from graph_handoff.artefacts import MODEL_FOLDER, count_parameters, find_run
 from graph_handoff.console import say, table
 from graph_handoff.errors import ConfigError
 from graph_handoff.files import write_text
@@ -32,9 +34,7 @@ from training.graph_writer.writing import (
     shared_training,
     summary,
 )
-from training.run_loop import MODEL_FOLDER, finish, is_main_process, last_checkpoint, open_run, shared_arguments, train
-
-SAMPLES_FILE = "samples.jsonl"
+from training.run_loop import finish, last_checkpoint, open_run, shared_arguments, step_of, train
 
 
 class GrpoConfig(WriterConfig):
@@ -86,8 +86,13 @@ def run(config: GrpoConfig) -> int:
     inputs = [config.corpus] if start is None else [config.corpus, start / MODEL_FOLDER]
     if start is not None:
         load_settings(start / MODEL_FOLDER)  # another kind of run must not claim the folder
-    if open_run(config, "train grpo", inputs, parents=[str(start)] if start else ()):
-        return 0
+    with open_run(config, "train grpo", inputs, parents=[str(start)] if start else ()) as unfinished:
+        if unfinished:
+            _fit(config, start)
+    return 0
+
+
+def _fit(config: GrpoConfig, start: Path | None) -> None:
     before = load_writer(config, start)
     config = config.model_copy(update={"reads": before.reads})
     cases = load_cases(config, before.gazetteer)
@@ -101,14 +106,13 @@ def run(config: GrpoConfig) -> int:
     train(trainer, config)
     trained = save_trained(trainer, writer, config.run / MODEL_FOLDER, str(trainer.args.device))
     if trained is None:
-        return 0
+        return
     last = held_out_scores(trained, held_out, fidelity)
     metrics = {"held_out_plans": len(held_out), "parameters": count_parameters(trained.model)}
     metrics |= summary(last) | {f"start_{key}": value for key, value in summary(first).items()} | gain(first, last, config.seed)
     finish(config, metrics)
     _show(metrics)
     say(f"model: {config.run}")
-    return 0
 
 
 def drop_later_samples(config: GrpoConfig) -> None:
@@ -116,7 +120,7 @@ def drop_later_samples(config: GrpoConfig) -> None:
     path = config.run / SAMPLES_FILE
     if path.exists() and is_main_process():
         checkpoint = last_checkpoint(config.run)
-        step = int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
+        step = step_of(checkpoint) if checkpoint else 0
         lines = [line for line in path.read_bytes().splitlines() if line.endswith(b"}") and orjson.loads(line)["step"] < step]
         write_text(path, "".join(f"{line.decode()}\n" for line in lines))
 

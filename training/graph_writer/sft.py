@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from graph_handoff.artefacts import count_parameters
+from graph_handoff.artefacts import MODEL_FOLDER, count_parameters
 from graph_handoff.console import say, table
 from graph_handoff.protocols.graph_writer.model import GraphWriter
 from training.graph_writer.rewards import Case, graph_f1
@@ -21,7 +21,7 @@ from training.graph_writer.writing import (
     shared_training,
     summary,
 )
-from training.run_loop import MODEL_FOLDER, finish, open_run, shared_arguments, train
+from training.run_loop import finish, open_run, shared_arguments, train
 
 
 class SftConfig(WriterConfig):
@@ -35,8 +35,13 @@ CONFIG = SftConfig
 
 def run(config: SftConfig) -> int:
     """Train, then write the held-out plans. A run that was stopped goes on; a complete one is left alone."""
-    if open_run(config, "train sft", [config.corpus]):
-        return 0
+    with open_run(config, "train sft", [config.corpus]) as unfinished:
+        if unfinished:
+            _fit(config)
+    return 0
+
+
+def _fit(config: SftConfig) -> None:
     cases = load_cases(config)
     writer = load_start(config, cases["train"])
     parameters = count_parameters(writer.model)
@@ -45,14 +50,13 @@ def run(config: SftConfig) -> int:
     train(trainer, config)
     trained = save_trained(trainer, writer, config.run / MODEL_FOLDER, str(trainer.args.device))
     if trained is None:
-        return 0
+        return
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
     metrics = {"held_out_plans": len(held_out), "parameters": parameters}
     metrics |= summary(held_out_scores(trained, held_out, graph_f1))
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
-    return 0
 
 
 def make_trainer(config: SftConfig, writer: GraphWriter, cases: Mapping[str, Sequence[Case]]) -> Any:

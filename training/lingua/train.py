@@ -15,7 +15,7 @@ from pydantic import Field
 
 from data.corpus import read_corpus
 from data.labels.keep import KeepLabeller, keyword_labels
-from graph_handoff.artefacts import count_parameters
+from graph_handoff.artefacts import MODEL_FOLDER, count_parameters
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track
 from graph_handoff.delegation import Toolset
@@ -25,7 +25,7 @@ from graph_handoff.plan import Plan
 from graph_handoff.protocols.tfidf import fit
 from graph_handoff.spans import split_pieces
 from training.lingua.word_pieces import train_word_pieces
-from training.run_loop import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.run_loop import RunConfig, chosen, finish, open_run, shared_arguments, train
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -101,8 +101,13 @@ class Example(NamedTuple):
 
 def run(config: LinguaConfig) -> int:
     """Label, train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
-    if open_run(config, "train lingua", [config.corpus]):
-        return 0
+    with open_run(config, "train lingua", [config.corpus]) as unfinished:
+        if unfinished:
+            _fit(config)
+    return 0
+
+
+def _fit(config: LinguaConfig) -> None:
     rows = _rows(config.corpus)
     rows["train"] = chosen(rows["train"], config)
     rows["validation"] = rows["validation"][: config.validation_plans]
@@ -128,7 +133,6 @@ def run(config: LinguaConfig) -> int:
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
-    return 0
 
 
 def _rows(corpus: Path) -> dict[str, list[Row]]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.files import write_text
 from graph_handoff.routing.distilled import ROUTER_FILE, Classifier, Precision, RouterSettings, describe
 from training.router.calibration import (
@@ -23,7 +24,6 @@ from training.router.calibration import (
 )
 from training.router.examples import Example
 from training.router.onnx_export import check_same, export_onnx
-from training.run_loop import MODEL_FOLDER
 
 LEAST_INT8_AGREEMENT = 0.99
 """Below it the router's default is fp32."""

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from data.delegations import RoutingTask
+from data.runs.folder import TRIALS_FILE
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError
 from graph_handoff.files import read_jsonl
@@ -23,7 +24,6 @@ from training.router.teacher import Lesson
 
 PARTS: dict[str, int] = {"train": 60, "validation": 10, "calibration": 10, "threshold": 10, "test": 10}
 """Split -> per cent of the groups of the domains that are trained on."""
-TRIALS_FILE = "trials.jsonl"
 NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
 """Failures that say nothing of the format."""
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from data.runs.journal import Journal
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError
-from graph_handoff.files import cut_torn_line, read_jsonl
+from graph_handoff.files import read_jsonl
 from graph_handoff.routing import Router
 from training.router.near_duplicates import fingerprint
 
@@ -41,11 +42,10 @@ class Teacher:
 
     def __init__(self, known: dict[str, Lesson] | None = None, router: Router | None = None, journal: Path | None = None) -> None:
         """`known` by fingerprint. What `router` answers for tokens is added to the file `journal`, and not asked again."""
-        self.known, self.router, self.journal = known or {}, router, journal
+        self.known, self.router, self.journal = known or {}, router, journal and Journal(journal)
         self.failed = 0
         """Calls that failed."""
         if journal is not None and journal.exists():
-            cut_torn_line(journal)
             self.known |= read_decisions(journal)
 
     def __call__(self, delegation: Delegation) -> Lesson:
@@ -63,8 +63,7 @@ class Teacher:
                 "signals": decision.signals,
                 "tokens": decision.tokens,
             }
-            with self.journal.open("ab") as stream:
-                stream.write(orjson.dumps(record) + b"\n")
+            self.journal.append(orjson.dumps(record) + b"\n")
         target = None if abstains else _SHARES[decision.format]
         self.known[key] = Lesson(target, decision.signals, decision.tokens)
         return self.known[key]

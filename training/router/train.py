@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from data.delegations import DOMAINS, SOURCES, RoutingTask, routing_tasks
-from graph_handoff.artefacts import count_parameters, folder_with
+from data.runs.folder import TRIALS_FILE
+from graph_handoff.artefacts import MODEL_FOLDER, count_parameters, folder_with
 from graph_handoff.console import say, table, warn
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import ConfigError, InputError
@@ -24,7 +25,6 @@ from graph_handoff.routing.distilled import GRAPH, ROUTER_FILE, describe, read_s
 from training.router.artefact import Goal, conclude
 from training.router.augmentation import recombine
 from training.router.examples import (
-    TRIALS_FILE,
     Example,
     counted,
     mean_tokens,
@@ -35,7 +35,7 @@ from training.router.examples import (
 from training.router.model import LABELS, Architecture, make_model, without_signals
 from training.router.near_duplicates import NearTexts, fingerprint
 from training.router.teacher import DECISIONS_FILE, Lesson, Teacher, read_decisions
-from training.run_loop import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train, unclaimed_on_error
+from training.run_loop import RunConfig, chosen, finish, open_run, shared_arguments, train
 
 
 class RouterConfig(RunConfig):
@@ -117,11 +117,15 @@ def run(config: RouterConfig) -> int:
     config = config.model_copy(update=named)
     inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
     router = router_of(config)
-    if open_run(config, "train router", inputs):
-        return 0
+    with open_run(config, "train router", inputs) as unfinished:
+        if unfinished:
+            _fit(config, router)
+    return 0
+
+
+def _fit(config: RouterConfig, router: Router | None) -> None:
     goal = goal_of(config)
-    with unclaimed_on_error(config):
-        data = prepare(config, router)
+    data = prepare(config, router)
     texts = [describe(example.delegation) for example in data.splits["train"]]
     signals = sorted({signal for example in data.splits["train"] for signal in example.signals}) if config.signal_weight else []
     tokenizer, model = make_model(config.architecture, texts, config.seed, config.freeze_embeddings, signals)
@@ -150,7 +154,6 @@ def run(config: RouterConfig) -> int:
         warn("the router sends nothing as a graph: what it has learnt does not suffice for one above its threshold")
     table(["held out", ""], [[key, f"{value:.4g}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
-    return 0
 
 
 def goal_of(config: RouterConfig) -> Goal:

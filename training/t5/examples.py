@@ -17,7 +17,7 @@ from graph_handoff.linearization.constraint import Encoded
 from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
 from graph_handoff.linearization.text_tokens import add_text_phrases, build_text_vocabulary, decode_text, encode_text
 from graph_handoff.linearization.vocabulary import Vocabulary, add_phrases, build_vocabulary
-from graph_handoff.linearization.writer import linearise
+from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.prose.reader import read_text
@@ -66,7 +66,7 @@ def make_vocabulary(rows: Sequence[Row], config: VocabularyConfig, supervision: 
         return add_text_phrases(words, texts, config.merges)
     plans = [(row.plan, row.tools) for row in rows]
     words = build_vocabulary(plans, min_plans=config.min_plans, min_share=config.min_share, max_categories=config.max_categories)
-    lines = [line for plan, tools in plans for line in linearise(plan, tools, words.words)]
+    lines = [line for plan, tools in plans for line in linearize(plan, tools, words.words)]
     return add_phrases(words, lines, config.merges)
 
 

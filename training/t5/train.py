@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from graph_handoff.artefacts import count_parameters
+from graph_handoff.artefacts import MODEL_FOLDER, count_parameters
 from graph_handoff.config import Config
 from graph_handoff.console import say, table
 from graph_handoff.errors import CodecError
 from graph_handoff.linearization.constraint import END_TOKEN, Encoded
 from graph_handoff.linearization.vocabulary import Vocabulary
 from graph_handoff.protocols.t5.autoencoder import MAX_TOKENS, GraphAutoencoder, Supervision, inputs_of
-from training.run_loop import MODEL_FOLDER, RunConfig, chosen, finish, open_run, shared_arguments, train
+from training.run_loop import RunConfig, chosen, finish, open_run, shared_arguments, train
 from training.t5.examples import Row, VocabularyConfig, encode_row, make_vocabulary, read_rows, received
 
 if TYPE_CHECKING:
@@ -66,8 +66,13 @@ CONFIG = T5Config
 
 def run(config: T5Config) -> int:
     """Train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
-    if open_run(config, "train t5", [config.corpus]):
-        return 0
+    with open_run(config, "train t5", [config.corpus]) as unfinished:
+        if unfinished:
+            _fit(config)
+    return 0
+
+
+def _fit(config: T5Config) -> None:
     rows = read_rows(config.corpus, config.supervision)
     rows["train"] = chosen(rows["train"], config)
     vocabulary = make_vocabulary(rows["train"], config.vocabulary, config.supervision)
@@ -86,7 +91,6 @@ def run(config: T5Config) -> int:
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
-    return 0
 
 
 def make_model(config: Architecture, vocabulary: Vocabulary, seed: int) -> T5ForConditionalGeneration:

@@ -22,7 +22,7 @@ from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, InputError
 from graph_handoff.files import sha256_json, write_text
 from graph_handoff.linearization.line_text import Words, elements, format_words, parts, read_words
-from graph_handoff.linearization.writer import linearise
+from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.delta.sequence_diff import Costs, distance
 from graph_handoff.protocols.t5.rank_correction import code_words
@@ -159,7 +159,7 @@ class Library:
 
 def fit(plans: Sequence[tuple[Plan, Toolset]], words: frozenset[str]) -> Library:
     """The library of training plans. `words` are what a line may hold (`graph_handoff.linearization.vocabulary`)."""
-    lines = [[line.words for line in linearise(plan, tools, words)] for plan, tools in plans]
+    lines = [[line.words for line in linearize(plan, tools, words)] for plan, tools in plans]
     short = {f"@{name}": short for _, tools in plans for name, short in tools.short_names.items()}
     steps = _named(Counter(line for plan in lines for line in plan), lambda words: _spoken(words, short))
     names = {step.content: step.name for step in steps}

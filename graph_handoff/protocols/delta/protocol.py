@@ -15,14 +15,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from graph_handoff.artefacts import find_run, run_info
+from graph_handoff.artefacts import find_run, model_folder, run_info
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.graph import Graph, validate
 from graph_handoff.linearization.line_text import Words
+from graph_handoff.linearization.lines import PlanLine, plan_of
+from graph_handoff.linearization.memory import NEW, Memory
 from graph_handoff.linearization.reader import read_line
-from graph_handoff.linearization.writer import NEW, Line, Memory, linearise, plan_of
+from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.delta.edit_script import Corrector
@@ -45,7 +47,7 @@ class Delta:
 
     def __init__(self, run: str | Path) -> None:
         self.folder = find_run(run, ("train predictor",), "run")
-        self.library = Library.load(self.folder / "model")
+        self.library = Library.load(model_folder(self.folder))
         self.corrector = Corrector(self.library)
         self.compact = load_codec("compact")
         self._sent: dict[str, str] = {}
@@ -120,7 +122,7 @@ class Draft(NamedTuple):
 def drafts(plan: Plan, tools: Toolset, corrector: Corrector) -> Iterator[Draft]:
     """The message for each prediction that is near the plan."""
     library = corrector.library
-    written = linearise(plan, tools, library.words)
+    written = linearize(plan, tools, library.words)
     lines = [line.words for line in written]
     values = write_values(tuple(value for line in written for value in line.values))
     check = check_words(plan.to_graph(), library.hash)
@@ -142,7 +144,7 @@ def read_plan(lines: Sequence[Words], values: Sequence[Scalar], tools: Toolset) 
     taken = 0
     for words in lines:
         slots = words.count(NEW)
-        entries.append(read_line(Line(words, tuple(values[taken : taken + slots])), tools, memory))
+        entries.append(read_line(PlanLine(words, tuple(values[taken : taken + slots])), tools, memory))
         taken += slots
     if taken < len(values):
         raise CodecError("values that no slot takes", found=len(values), allowed=f"{taken}")

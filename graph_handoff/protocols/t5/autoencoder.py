@@ -24,9 +24,9 @@ import orjson
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, InputError
 from graph_handoff.files import write_text
-from graph_handoff.linearization.constraint import END_TOKEN, Cursor, Encoded
-from graph_handoff.linearization.graph_tokens import GraphCursor
-from graph_handoff.linearization.text_tokens import TextCursor
+from graph_handoff.linearization.constraint import END_TOKEN, DecodingConstraint, Encoded
+from graph_handoff.linearization.graph_tokens import GraphConstraint
+from graph_handoff.linearization.text_tokens import TextConstraint
 from graph_handoff.linearization.vocabulary import Vocabulary
 from graph_handoff.protocols.t5.rank_correction import Hint
 from graph_handoff.scalar import Scalar
@@ -54,8 +54,8 @@ def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
     return ids or [vocabulary.unknown]
 
 
-Pick = Callable[[int, Cursor, Any], int]
-"""(place, cursor, logits) -> the token to write."""
+Pick = Callable[[int, DecodingConstraint, Any], int]
+"""(place, constraint, logits) -> the token to write."""
 
 
 class GraphAutoencoder:
@@ -96,14 +96,14 @@ class GraphAutoencoder:
         """
         found: list[Hint] = []
 
-        def pick(place: int, cursor: Cursor, logits: Any) -> int:
+        def pick(place: int, constraint: DecodingConstraint, logits: Any) -> int:
             ranked = _rank(logits)
             true = plan.tokens[place] if place < len(plan.tokens) else None
-            best = _first(cursor.allowed(ranked))
+            best = _first(constraint.allowed(ranked))
             if true is None or (most is not None and len(found) >= most):
                 return best
-            if best != true or _is_close(logits, ranked, cursor):
-                found.append(Hint(place, next(rank for rank, token in enumerate(cursor.allowed(ranked)) if token == true)))
+            if best != true or _is_close(logits, ranked, constraint):
+                found.append(Hint(place, next(rank for rank, token in enumerate(constraint.allowed(ranked)) if token == true)))
             return true
 
         tokens = self._write(plan.values, tools, pick)
@@ -113,24 +113,24 @@ class GraphAutoencoder:
         """What the model writes with these hints. Raises CodecError where a hint has no such choice."""
         ranks = dict(hints)
 
-        def pick(place: int, cursor: Cursor, logits: Any) -> int:
+        def pick(place: int, constraint: DecodingConstraint, logits: Any) -> int:
             rank = ranks.get(place, 0)
-            for number, token in enumerate(cursor.allowed(_rank(logits))):
+            for number, token in enumerate(constraint.allowed(_rank(logits))):
                 if number == rank:
                     return token
             raise CodecError("a hint for a choice that is not there", found=rank)
 
         return self._write(values, tools, pick)
 
-    def _cursor(self, values: Sequence[Scalar], tools: Toolset) -> Cursor:
+    def _constraint(self, values: Sequence[Scalar], tools: Toolset) -> DecodingConstraint:
         if self.supervision == "text":
-            return TextCursor(self.vocabulary, values)
-        return GraphCursor(self.vocabulary, values, tools)
+            return TextConstraint(self.vocabulary, values)
+        return GraphConstraint(self.vocabulary, values, tools)
 
     def _write(self, values: Sequence[Scalar], tools: Toolset, pick: Pick) -> list[int]:
         import torch
 
-        cursor = self._cursor(values, tools)
+        constraint = self._constraint(values, tools)
         written: list[int] = []
         with torch.inference_mode():
             ids = torch.tensor([[i + self.offset for i in inputs_of(values, self.vocabulary)]])
@@ -141,8 +141,8 @@ class GraphAutoencoder:
                 out = self.model(encoder_outputs=memory, decoder_input_ids=torch.tensor([[start]]), use_cache=True, cache=cache)
                 cache = out.cache
                 size = self.vocabulary.output_size
-                token = pick(place, cursor, out.logits[0, -1, self.offset : self.offset + size].float())
-                cursor.move(token)
+                token = pick(place, constraint, out.logits[0, -1, self.offset : self.offset + size].float())
+                constraint.move(token)
                 written.append(token)
                 if token == END_TOKEN:
                     break
@@ -162,6 +162,6 @@ def _first(tokens: Iterator[int]) -> int:
     return found
 
 
-def _is_close(logits: Any, ranked: Sequence[int], cursor: Cursor) -> bool:
-    nearest = list(islice(cursor.allowed(ranked), 2))
+def _is_close(logits: Any, ranked: Sequence[int], constraint: DecodingConstraint) -> bool:
+    nearest = list(islice(constraint.allowed(ranked), 2))
     return len(nearest) == 2 and bool(logits[nearest[0]] - logits[nearest[1]] < CLOSE_CALL)

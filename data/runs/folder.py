@@ -1,0 +1,21 @@
+"""The names of what lies in a run folder, beside those that loading a model needs (`graph_handoff.artefacts`)."""
+
+LOCK_FILE = "run.lock"
+"""There while a job writes the folder (`data.runs.lock`)."""
+
+CHECKPOINTS_FOLDER = "checkpoints"
+"""Of a training run that has not come to its end."""
+STATE_FILE = "trainer_state.json"
+"""The Trainer writes it last: a checkpoint without it is half-written."""
+LOG_FILE = "metrics.jsonl"
+"""What a training run logged, one JSON line an entry."""
+SAMPLES_FILE = "samples.jsonl"
+"""Texts of GRPO's steps, with their rewards."""
+
+TRIALS_FILE = "trials.jsonl"
+SUITE_FILE = "suite.json"
+"""Of an evaluation: its trials, and what the report needs to know beside them."""
+TRIALS_JOURNAL = "trials.part.jsonl"
+"""The trials of an evaluation that has not come to its end."""
+INSPECT_FOLDER = "inspect"
+"""The logs of an evaluation, for `inspect view`."""

@@ -1,0 +1,65 @@
+"""What a job writes belongs to it while it runs: a second job on the same run folder or output is refused."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from graph_handoff.errors import OutputError
+
+
+class HeldError(OutputError):
+    """Another job holds the run folder or the output."""
+
+
+def is_main_process() -> bool:
+    """Whether this process writes; of several that a launcher started (`RANK`), the first."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def hold(lock_file: Path, what: Path) -> Iterator[None]:
+    """Keep every other job from `what` while the block runs.
+
+    The operating system drops the lock with the process, so a file that a killed job left behind blocks nobody. Of several
+    ranks only the first takes it. Raises HeldError, which says who holds it, and OutputError.
+    """
+    if not is_main_process():
+        yield
+        return
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file)
+    try:
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+        lock_file.write_bytes(orjson.dumps(_me()) + b"\n")
+    except Timeout:
+        raise HeldError(f"{what}: another job is writing it ({_holder(lock_file)}); wait for it, or choose another") from None
+    except OSError as error:
+        lock.release()
+        raise OutputError(f"{lock_file}: cannot write: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock_file.unlink()  # while it is held: whoever has opened this file finds it gone, and makes a new one
+        lock.release()
+
+
+def _me() -> dict[str, str | int]:
+    return {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def _holder(lock_file: Path) -> str:
+    try:
+        told = orjson.loads(lock_file.read_bytes())
+        return f"process {told['pid']} on {told['host']} since {told['since']}"
+    except (OSError, orjson.JSONDecodeError, LookupError, TypeError):
+        return f"{lock_file} does not say which"  # it is about to
