@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from data.environments.base import result_value
 from data.trajectory import Record, ToolCall, Trajectory
@@ -47,22 +47,35 @@ def name_reads(tool: str) -> bool:
     return first is not None and first.group().lower() in READING_WORDS
 
 
-def schema_hint(schema: Mapping[str, Any]) -> tuple[bool, str] | None:
-    """Whether a schema says that its tool writes, and by which key; None where it says nothing.
+class Hint(NamedTuple):
+    """What a schema says of its tool."""
+
+    writes: bool
+    words: str
+    """The key and its value."""
+
+
+def schema_hint(schema: Mapping[str, Any]) -> Hint | None:
+    """Whether a schema says that its tool writes; None where it says nothing.
 
     Known are MCP's `readOnlyHint` and `destructiveHint`, as `annotations` or beside the name, with `x-` before them or not, and
     `x-openai-isConsequential`. That a tool is not destructive does not make it a look-up.
     """
-    inner = schema.get("function")
-    for outer in (schema, inner if isinstance(inner, Mapping) else {}):
+    for outer in (schema, _function(schema)):
         places = [outer, outer.get("annotations"), outer.get("x-annotations")]
         for key, value in ((k, v) for place in places if isinstance(place, Mapping) for k, v in place.items()):
             plain = re.sub(r"[^a-z]", "", str(key).lower().removeprefix("x-"))
             if isinstance(value, bool) and plain in _READ_HINTS:
-                return not value, f"{key}: {dumps(value)}"
+                return Hint(not value, f"{key}: {dumps(value)}")
             if value is True and plain in _WRITE_HINTS:
-                return True, f"{key}: true"
+                return Hint(True, f"{key}: true")
     return None
+
+
+def _function(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema without OpenAI's outer {type: function, function: ...}."""
+    inner = schema.get("function")
+    return inner if isinstance(inner, Mapping) else schema
 
 
 def which_write(
@@ -71,38 +84,37 @@ def which_write(
     writes: Sequence[str] = (),
     reads: Sequence[str] = (),
 ) -> dict[str, Verdict]:
-    """A verdict for each tool that a schema describes or a trajectory calls, by name.
+    """A verdict for each tool that a schema describes or a trajectory calls, by name; `trajectories` are read once.
 
     Raises ConfigError where `writes` or `reads` name an unknown tool, or both name one.
     """
-    hints: dict[str, tuple[bool, str] | None] = {}
+    hints: dict[str, Hint | None] = {}
     for schema in schemas:
-        inner = schema.get("function", schema)
-        hints[inner["name"]] = hints.get(inner["name"]) or schema_hint(schema)
-    kept = list(trajectories)
-    names = {*hints, *(call.name for trajectory in kept for call, _ in trajectory.calls())}
-    _check_told(writes, reads, names)
+        name = _function(schema)["name"]
+        hints[name] = hints.get(name) or schema_hint(schema)
     told = dict.fromkeys(writes, True) | dict.fromkeys(reads, False)
-    sure = told | {name: hint[0] for name, hint in hints.items() if hint is not None and name not in told}
-    seen = learn(kept, {name for name, is_write in sure.items() if not is_write})
-    return {name: _verdict(name, told, hints.get(name), seen.get(name, Effects())) for name in sorted(names)}
+    sure = {name: hint.writes for name, hint in hints.items() if hint is not None} | told
+    seen = learn(trajectories, {name for name, is_write in sure.items() if not is_write})
+    names = sorted(hints.keys() | seen.keys())
+    _check_told(writes, reads, names)
+    return {name: _verdict(name, told, hints.get(name), seen.get(name, Effects())) for name in names}
 
 
-def _check_told(writes: Sequence[str], reads: Sequence[str], names: set[str]) -> None:
-    for field_name, told in (("writes", writes), ("reads", reads)):
+def _check_told(writes: Sequence[str], reads: Sequence[str], names: Sequence[str]) -> None:
+    for key, told in (("writes", writes), ("reads", reads)):
         for name in told:
             if name not in names:
-                raise ConfigError(f"no such tool{did_you_mean(name, names)}", field=field_name, found=name, allowed=sorted(names))
+                raise ConfigError(f"no such tool{did_you_mean(name, names)}", field=key, found=name, allowed=names)
     if both := sorted({*writes} & {*reads}):
         raise ConfigError("a tool either writes or reads, and `reads` names it, too", field="writes", found=both[0])
 
 
-def _verdict(name: str, told: Mapping[str, bool], hint: tuple[bool, str] | None, seen: Effects) -> Verdict:
+def _verdict(name: str, told: Mapping[str, bool], hint: Hint | None, seen: Effects) -> Verdict:
     if name in told:
         return Verdict(tool=name, writes=told[name], told_by="user")
     if hint is not None:
-        against = f"; but {seen}" if seen.writes and not hint[0] else ""
-        return Verdict(tool=name, writes=hint[0], told_by="schema", detail=hint[1] + against)
+        against = f"; but {seen}" if seen.writes and not hint.writes else ""
+        return Verdict(tool=name, writes=hint.writes, told_by="schema", detail=hint.words + against)
     if seen.writes:
         return Verdict(tool=name, writes=True, told_by="recordings", detail=str(seen))
     return Verdict(tool=name, writes=not name_reads(name), told_by="name")
@@ -139,7 +151,7 @@ class _Seen:
 
 
 def learn(trajectories: Iterable[Trajectory], readers: Iterable[str] = ()) -> dict[str, Effects]:
-    """Effects by tool; `readers` are known to change nothing, whatever a look-up says after them.
+    """Effects of every tool that is called; `readers` are known to change nothing, whatever a look-up says after them.
 
     Two comparisons: the same look-up before and after a call, and a record that a look-up gave with the one that the call
     answers with itself.
@@ -148,11 +160,12 @@ def learn(trajectories: Iterable[Trajectory], readers: Iterable[str] = ()) -> di
     innocent = set(readers)
     for trajectory in trajectories:
         made = [_Seen(call, result.content or "") for call, result in trajectory.calls() if not result.error]
+        for call, _ in trajectory.calls():
+            found.setdefault(call.name, Effects())
         for names, is_changed in comparisons(made, innocent):
             for name in names:
-                effects = found.setdefault(name, Effects())
-                effects.changed += is_changed
-                effects.unchanged += not is_changed
+                found[name].changed += is_changed
+                found[name].unchanged += not is_changed
     return found
 
 
