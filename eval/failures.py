@@ -33,7 +33,7 @@ def explain(expected: Execution, done: Execution, score: Score) -> Findings:
     guard, the tool); else a call never made, one made with another value, a wrong report, another order, or none of these.
     """
     wanted, made = _calls(expected.steps), _calls(done.steps)
-    refused_before = {_key(o) for o in expected.steps if o.status == "tool_error"}
+    refused_before = {_key(o) for o in expected.steps if o.status in ("tool_error", "not_recorded")}
     for outcome in done.steps:
         kind = _STOPPED.get(outcome.status)
         if kind is not None and _key(outcome) not in refused_before:

@@ -141,6 +141,14 @@ class HasState(Protocol):
 class StatefulEnvironment(Environment, HasState, Protocol):
     """What it takes to say whether two plans end in the same state."""
 
+    def fork(self) -> StatefulEnvironment: ...
+
+
+class JudgingEnvironment(Environment, Scores, Protocol):
+    """What it takes to judge a trial."""
+
+    def fork(self) -> JudgingEnvironment: ...
+
 
 class BenchmarkEnvironment(Environment, HasGold, Scores, HasPolicy, HasUser, HasState, Protocol):
     """All of it: what the registry's environments are."""

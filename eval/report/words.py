@@ -87,8 +87,6 @@ PATTERNS: dict[str, tuple[str, str]] = {
 }
 """Computational patterns by the rules of graph_handoff/routing/rules.py, each task under the first that fits."""
 
-BENCHMARKS: dict[str, str] = {"tau2-retail": "tau-bench retail", "tau2-airline": "tau-bench airline"}
-
 FAILURES: dict[str, tuple[str, str]] = {
     "unreadable_handoff": ("Unreadable handoff", "The receiver could not read the text at all."),
     "invalid_graph": ("Invalid graph", "The text gave a graph that breaks a rule of the schema."),
