@@ -2,7 +2,7 @@
 
 Parts: `chance` (how often values match by chance), `replay` (labels carried out in the real environments), `shares` (where
 literals come from, kinds of path steps), `speed` (against json.loads), `tokens` (JSON and compact). The gold plans need the
-benchmark package, the recordings `../shared/data`. Takes about two minutes.
+benchmark package, the recordings those of configs/import/public.yaml. Takes about two minutes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from graph_handoff.scalar import dumps
 from graph_handoff.schema import NodeType
 from graph_handoff.tokens import count_tokens
 
-RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "data" / "trajectories"
+RECORDINGS = Path("data/store/public")
 ORDERS = 20
 """Random orders a task."""
 ROUNDS, BATCH = 15, 20

@@ -29,7 +29,7 @@ from graph_handoff.routing.llm import overhead
 
 RUNS = {"tiny": "router-tiny", "MiniLM": "router-minilm"}
 TASKS, PEER_TASKS, STARTS, ROUNDS = 300, 10, 5, 12
-LOAD = "import sys; from graph_handoff import load_router; load_router(sys.argv[1], sys.argv[2])"
+LOAD = "import sys; from graph_handoff import load_router; load_router(sys.argv[1], precision=sys.argv[2])"
 
 
 def delegations() -> list[Delegation]:
