@@ -13,7 +13,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,13 +21,14 @@ from statistics import mean
 from typing import Any
 
 from data.environments import load_environment
-from data.environments.base import Environment, result_value
+from data.environments.base import BenchmarkEnvironment, result_value
 from data.environments.gold import replay_gold
+from data.labelled import LabelledGraph
 from data.labels.dataflow import Labelled, label
 from data.labels.domain_facts import facts_of
 from data.labels.match_strength import Grade, grade
 from data.labels.order import is_id
-from data.labels.record import LabelledGraph, label_line
+from data.labels.record import label_line
 from data.labels.replay import Replay, feeding, run_plan, run_recorded, some_order, with_steps
 from data.labels.value_paths import Answer, field_of, keys_are_data
 from data.labels.words import Words
@@ -68,7 +69,7 @@ def recorded(pattern: str) -> tuple[Trajectory, ...]:
     return tuple(found)
 
 
-def environment_of(trajectory: Trajectory) -> Environment:
+def environment_of(trajectory: Trajectory) -> BenchmarkEnvironment:
     return load_environment(f"tau2-{trajectory.task.domain}")
 
 
@@ -325,7 +326,8 @@ def _round(lines: list[bytes]) -> tuple[float, float]:
     """Seconds of processor time for json.loads and for a label of every line."""
     times = [0.0, 0.0]
     for start in range(0, len(lines), BATCH):
-        for place, work in enumerate((json.loads, _label)):
+        works: tuple[Callable[[bytes], object], ...] = (json.loads, _label)
+        for place, work in enumerate(works):
             before = time.process_time()
             for line in lines[start : start + BATCH]:
                 work(line)

@@ -83,7 +83,7 @@ def peer() -> Callable[[list[int]], Any]:
 
 def load(runs: Path) -> dict[tuple[str, str], DistilledRouter]:
     """The routers there are, by name and precision."""
-    found = {}
+    found: dict[tuple[str, str], DistilledRouter] = {}
     for name, run in RUNS.items():
         try:
             found |= {(name, precision): DistilledRouter(runs / run, precision) for precision in FILES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar, overload
 
 from data.environments.base import BenchmarkEnvironment, Environment
 from data.environments.tau2 import NAMES, Tau2Environment
@@ -42,6 +42,13 @@ class Origin(Protocol):
         ...
 
 
+E = TypeVar("E", bound=Environment)
+
+
+@overload
+def environment_of(record: Origin, recorded: None = None) -> BenchmarkEnvironment: ...
+@overload
+def environment_of(record: Origin, recorded: E) -> BenchmarkEnvironment | E: ...
 def environment_of(record: Origin, recorded: Environment | None = None) -> Environment:
     """The environment that a record names, else `recorded`, made from the trajectories beside it.
 

@@ -155,7 +155,8 @@ def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[LinguaRow]]) -> di
     path = config.run / LABELS_FILE
     every = [(split, row) for split in SPLITS for row in rows[split]]
     texts = sha256_json([row.text for _, row in every])
-    head, *found = [value for _, value in read_jsonl(path)] if path.exists() else [None]
+    stored: list[Any] = [value for _, value in read_jsonl(path)] if path.exists() else []
+    head, *found = stored or [None]
     if head != texts:
         labeller = KeepLabeller()
         marks = (labeller.label(row.text, row.plan, row.tools) for _, row in track(every, "labels", len(every)))
