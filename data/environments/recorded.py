@@ -42,6 +42,11 @@ class RecordedCall:
     """Places of the writes before it."""
 
     @cached_property
+    def ids(self) -> frozenset[str]:
+        """What it was given that may name a record."""
+        return frozenset(value for value, _ in ids_in(self.arguments))
+
+    @cached_property
     def subjects(self) -> Mapping[str, str]:
         """Argument -> the id that it was given and that the answer repeats under the same name: the record it is about."""
         answer = self.answer.value if isinstance(self.answer.value, dict) else {}
@@ -192,13 +197,24 @@ class Tape:
             self.made.append(writes[0])
             return calls[writes[0]].answer
         if found:
-            return calls[ready[-1] if ready else found[0]].answer
+            return calls[self._latest(found, ready[-1] if ready else found[0])].answer
         if refusal := self.recording.refusal(name, arguments):
             return CallResult(refusal, error=True, content=refusal)
         if name in self.recording.writing:
             self.unknown.append(key)
         text = f"not recorded: {name} {shorten(dict(arguments))}"
         return CallResult(text, not_recorded=True, content=text)
+
+    def _latest(self, found: Sequence[int], place: int) -> int:
+        """The place of the answer to a look-up, `place` unless that misses a write of its own record (one that shares an id).
+
+        Writes on other records may have been put off: then it is the latest answer before which no write of its own is missing.
+        """
+        calls, made = self.recording.calls, {*self.made}
+        own = {write for write in self.recording.writes if calls[write].ids & calls[place].ids}
+        if own & made <= calls[place].before:
+            return place
+        return max((other for other in found if calls[other].before & own <= made), default=place)
 
     def disorder(self) -> list[tuple[int, int]]:
         """Pairs of writes that were made the wrong way round."""

@@ -85,6 +85,15 @@ def test_a_look_up_answers_by_the_writes_made_so_far() -> None:
     assert ask(environment, look("LN4471"))["days"] == 14, "the other write has not been made"
 
 
+def test_a_write_on_another_record_that_was_put_off_does_not_hide_what_was_written() -> None:
+    environment = made([look("LN4471"), EXTEND, RETURN, look("LN4471", days=21)])
+    ask(environment, EXTEND)
+    assert ask(environment, look("LN4471"))["days"] == 21
+    environment.reset("t1")
+    ask(environment, RETURN)
+    assert ask(environment, look("LN4471"))["days"] == 14
+
+
 def test_a_look_up_that_was_recorded_only_after_a_write_is_answered_before_it() -> None:
     environment = made([RETURN, look("LN4471")])
     assert ask(environment, look("LN4471"))["days"] == 14
