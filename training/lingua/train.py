@@ -138,7 +138,7 @@ def _fit(config: LinguaConfig) -> None:
 def _rows(corpus: Path) -> dict[str, list[LinguaRow]]:
     return {
         split: [LinguaRow(row.prose, row.plan, row.tools, row.source) for row in part]
-        for split, part in read_corpus(corpus).items()
+        for split, part in read_corpus(corpus, SPLITS).items()
     }
 
 
