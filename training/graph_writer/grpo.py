@@ -21,7 +21,7 @@ from graph_handoff.console import say, table
 from graph_handoff.errors import ConfigError
 from graph_handoff.files import write_text
 from graph_handoff.protocols.graph_writer.model import GraphWriter, load_settings
-from training.graph_writer.rewards import FIDELITIES, PARTS, Case, Failed, Fidelity, RewardError, Scored, score
+from training.graph_writer.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, fidelity_of, score
 from training.graph_writer.writing import (
     WriterConfig,
     adapter,
@@ -96,7 +96,7 @@ def _fit(config: GrpoConfig, start: Path | None) -> None:
     before = load_writer(config, start)
     config = config.model_copy(update={"reads": before.reads})
     cases = load_cases(config, before.gazetteer)
-    fidelity = FIDELITIES[config.fidelity]()
+    fidelity = fidelity_of(config.fidelity, config.corpus, (case for part in cases.values() for case in part))
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
     first = held_out_scores(before, held_out, fidelity)
     say(f"before: {_words(summary(first))}")
