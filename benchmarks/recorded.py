@@ -29,7 +29,7 @@ from data.environments.gold import replay_gold
 from data.environments.recorded import RecordedEnvironment, Recording
 from data.environments.tau2 import AIRLINE, RETAIL
 from data.environments.tau2_score import report_findings
-from data.environments.writes import Verdict, which_write
+from data.environments.writes import WriteVerdict, which_write
 from data.labels.record import label_trajectory
 from data.labels.replay import run_recorded, some_order, with_steps
 from data.sources import SOURCES, detect
@@ -127,7 +127,7 @@ def trajectories(path: Path) -> list[Trajectory]:
     return [record.trajectory for record in SOURCES[detect(path)].read(path) if isinstance(record, Accepted)]
 
 
-def verdicts_of(environment: StatefulEnvironment, every: Sequence[Trajectory], told_by: str) -> dict[str, Verdict]:
+def verdicts_of(environment: StatefulEnvironment, every: Sequence[Trajectory], told_by: str) -> dict[str, WriteVerdict]:
     """Which tools write, and how many of the verdicts on the tools of the benchmark are right."""
     names = [schema["name"] for schema in environment.tools]
     writes = [name for name in names if environment.is_write(name)]
@@ -144,7 +144,7 @@ def verdicts_of(environment: StatefulEnvironment, every: Sequence[Trajectory], t
 
 
 def judge(
-    group: str, found: Sequence[Trajectory], environment: StatefulEnvironment, verdicts: dict[str, Verdict]
+    group: str, found: Sequence[Trajectory], environment: StatefulEnvironment, verdicts: dict[str, WriteVerdict]
 ) -> Iterator[Trial]:
     """Every plan of every task of a group. A recording that the environment does not repeat is left out, and counted."""
     tools, writing = Toolset.from_schemas(environment.tools), frozenset(name for name, v in verdicts.items() if v.writes)
