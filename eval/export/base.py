@@ -17,7 +17,7 @@ REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ExportKind:
     """One kind of model: where its files are in a run, what proves that they load, and what its card says."""
 
     name: str

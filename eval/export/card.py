@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from eval.export.adapter import MINILM, Base
-from eval.export.base import Kind
+from eval.export.base import ExportKind
 from eval.export.package import PICTURE_FILE, Run
-from eval.export.results import Result, Results
+from eval.export.results import CardResult, Results
 from eval.report.model import ProtocolSummary
 from eval.report.words import count, metric_title, metric_value, percent, times
 from graph_handoff.artefacts import EXPORT_FILE
@@ -60,7 +60,7 @@ def licence(chosen: str | None, base: Base | None) -> str:
 class Subject(NamedTuple):
     """What a card is about."""
 
-    kind: Kind
+    kind: ExportKind
     run: Run
     base: Base | None
     licence: str
@@ -107,7 +107,7 @@ def metadata(subject: Subject) -> ModelCardData:
     )
 
 
-def _entries(kind: Kind, results: Results, result: Result) -> list[EvalResult]:
+def _entries(kind: ExportKind, results: Results, result: CardResult) -> list[EvalResult]:
     from huggingface_hub import EvalResult
 
     row, suite = result.row, results.suite

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
 
-KIND = Kind(
+KIND = ExportKind(
     name="grpo",
     stage="train grpo",
     title="graph writer, trained with GRPO",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from data.runs.folder import TRIALS_FILE
 from eval.export.package import Run
 from eval.report.findings import measure
-from eval.report.load import load_published, load_run
+from eval.report.load import load_published, load_evaluation
 from eval.report.model import ModelInfo, ProtocolSummary, SuiteInfo
 from eval.report.summary import summarise
 from graph_handoff.artefacts import MANIFEST_FILE, folder_with, read_manifest
@@ -19,7 +19,7 @@ MEASURED_AGAIN = ("achieved_rate", "texts")
 """What a protocol says of its model after the evaluation's own texts, in part under the name of a held-out metric."""
 
 
-class Result(NamedTuple):
+class CardResult(NamedTuple):
     """One protocol that is this model, on one benchmark."""
 
     benchmark: str
@@ -35,8 +35,8 @@ class Results(NamedTuple):
     measure: str
     """What the reward is called: executable fidelity where a script carries the handoffs out."""
     trials_sha256: str
-    own: tuple[Result, ...]
-    others: tuple[Result, ...]
+    own: tuple[CardResult, ...]
+    others: tuple[CardResult, ...]
     """The other protocols of the same evaluation, to compare."""
     warnings: tuple[str, ...]
 
@@ -48,7 +48,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
     of the same name that is another one (other held-out metrics).
     """
     folder = folder_with(TRIALS_FILE, folder)
-    loaded = load_run(folder)
+    loaded = load_evaluation(folder)
     made = _made_with(folder, run, loaded.suite)
     for name in protocols:
         if name not in loaded.suite.protocols:
@@ -64,7 +64,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
             _same_model(folder, protocol, info, run)
     summary = summarise(loaded, load_published(), "")
     found = [
-        Result(benchmark.benchmark, benchmark.title, benchmark.tasks, row)
+        CardResult(benchmark.benchmark, benchmark.title, benchmark.tasks, row)
         for benchmark in summary.benchmarks
         for row in benchmark.protocols
     ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
 from eval.plots import calibration_svg
 
-KIND = Kind(
+KIND = ExportKind(
     name="router",
     stage="train router",
     title="handoff router",

@@ -74,7 +74,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Point:
+class ScatterPoint:
     x: float
     y: float
     low: float | None
@@ -93,7 +93,7 @@ class Scatter:
     frame: Box
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    points: tuple[Point, ...]
+    points: tuple[ScatterPoint, ...]
     one: float
     """Where compression is 1: left of it a protocol is longer than the baseline."""
 
@@ -129,7 +129,7 @@ def scatter(suite: SuiteInfo, summary: BenchmarkSummary, total: bool) -> Scatter
         x_ticks=tuple(Tick(round(across(t), 1), f"{t:g}×") for t in ticks if low <= t <= high),
         y_ticks=tuple(Tick(round(down(t / 100), 1), f"{t}") for t in (0, 20, 40, 60, 80, 100)),
         points=tuple(
-            Point(
+            ScatterPoint(
                 x=round(x, 1),
                 y=round(y, 1),
                 low=None if row.low is None else round(down(row.low), 1),

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval import statistics
 from eval.report.findings import findings, verdict_sentence, warnings
-from eval.report.load import Run
+from eval.report.load import Evaluation
 from eval.report.model import (
     LOSSLESS,
     BenchmarkSummary,
@@ -33,7 +33,7 @@ Grid = dict[str, dict[str, Trials]]
 """benchmark -> protocol -> (task, seed) -> trial, all in the suite's order."""
 
 
-def summarise(run: Run, published: Published, title: str) -> Summary:
+def summarise(run: Evaluation, published: Published, title: str) -> Summary:
     """Every number of the report. Depends on the trials and the suite only, not on their order in the file."""
     suite, grid = run.suite, arrange(run)
     differences = _differences(suite, grid)
@@ -54,7 +54,7 @@ def summarise(run: Run, published: Published, title: str) -> Summary:
     )
 
 
-def arrange(run: Run) -> Grid:
+def arrange(run: Evaluation) -> Grid:
     """The trials by benchmark and protocol; benchmarks without a trial are left out (the warnings name them)."""
     grid: Grid = {}
     found = {trial.benchmark for trial in run.trials}

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from trial_factory import PROTOCOLS, suite, trials, write_run
 
-from eval.report.load import load_published, load_run
+from eval.report.load import load_published, load_evaluation
 from eval.report.model import ModelInfo, Summary
 from eval.report.summary import summarise
 from eval.report.words import FAILURES, GRAPH, SHARES, metric_plans, metric_title, percent, share, signed, visible
@@ -50,7 +50,7 @@ def build(folder: Path, records: list[Trial], **changes: Any) -> str:
 def summary_of(folder: Path, records: list[Trial], **changes: Any) -> Summary:
     write_text(folder / "suite.json", suite(**changes).model_dump_json())
     write_trials(folder / "trials.jsonl", records)
-    return summarise(load_run(folder), load_published(), "t")
+    return summarise(load_evaluation(folder), load_published(), "t")
 
 
 def changed(records: list[Trial], protocol: str, **update: Any) -> list[Trial]:
@@ -161,7 +161,7 @@ def test_text_of_a_trial_cannot_act(tmp_path: Path) -> None:
 
 def test_numbers_equal_a_plain_computation(built: Path) -> None:
     report = orjson.loads((built / "report.json").read_bytes())
-    records = load_run(built).trials
+    records = load_evaluation(built).trials
     for benchmark in report["benchmarks"]:
         base = {(r.task_id, r.seed): r for r in records if r.benchmark == benchmark["benchmark"] and r.protocol == "nl"}
         for row in benchmark["protocols"]:
