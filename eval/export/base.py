@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ class ExportKind:
     """What the lines with transformers alone leave to their user."""
     tokenizer: str = "AutoTokenizer"
     """The class of transformers that loads its tokenizer as it was trained."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """What its training measures -> what the card calls it."""
     onnx: bool = False
     """Whether the run has ONNX files beside the model."""
     picture: Callable[[Path, str], str | None] | None = None

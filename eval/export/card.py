@@ -168,11 +168,12 @@ def write_card(subject: Subject) -> str:
         lstrip_blocks=True,
         autoescape=False,  # Markdown, and every value is a record of this project or a configuration
     )
-    environment.filters.update(percent=percent, count=count, times=times, title=metric_title, value=metric_value)
+    environment.filters.update(percent=percent, count=count, times=times, value=metric_value)
     places = {"repo": subject.repo or REPO_PLACE, "revision": REVISION_PLACE}
     text = environment.get_template(TEMPLATE).render(
         subject=subject,
         kind=kind,
+        words={key: metric_title(key, kind.metrics) for key in subject.run.metrics},
         results=subject.results,
         metrics={key: value for key, value in subject.run.metrics.items() if isinstance(value, int | float | str)},
         picture=PICTURE_FILE if (subject.folder / PICTURE_FILE).exists() else None,

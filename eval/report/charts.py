@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eval.report.model import BenchmarkSummary, ProtocolSummary, SuiteInfo
-from eval.report.words import p_text, points, protocol_short, span
+from eval.report.words import p_text, points, span
 
 CHARACTER, LINE = 7.4, 15.0  # width and height of a 12 px character, on the safe side for any system font
 GAP, LEADING = 8.0, 1.0  # what stays free beside a label and above it: two names without a gap read as one
@@ -117,7 +117,7 @@ def scatter(suite: SuiteInfo, summary: BenchmarkSummary, total: bool) -> Scatter
         return frame.bottom - share * (frame.bottom - frame.top)
 
     spots = [(across(ratio), down(row.reward or 0.0)) for row, ratio in zip(rows, ratios, strict=True)]
-    names = [protocol_short(row.protocol, suite.titles) for row in rows]
+    names = [suite.short(row.protocol) for row in rows]
     bars = [_bar(x, row, down) for (x, _), row in zip(spots, rows, strict=True)]
     outer = Box(frame.left + 2, frame.top - 14, frame.right + 10, frame.bottom - 2)
     labels = place(spots, names, [bar for bar in bars if bar], outer)

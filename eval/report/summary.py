@@ -24,7 +24,7 @@ from eval.report.model import (
     Verdict,
 )
 from eval.report.routing import oracles, routing
-from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, ORACLE, SHARES, protocol_title
+from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, ORACLE, SHARES
 from eval.statistics import Unit
 from eval.trial import Trial
 
@@ -165,7 +165,7 @@ def _protocol(
     passed = sum(trial.reward == 1 for trial in trials.values())
     return ProtocolSummary(
         protocol=protocol,
-        title=protocol_title(protocol, suite.titles),
+        title=suite.title(protocol),
         trials=len(trials),
         missing=expected - len(trials),
         reward=mean.mean,
