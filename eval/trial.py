@@ -135,6 +135,8 @@ class Trial(Frozen):
     graph_metrics: dict[str, float] = Field(default_factory=dict)
     """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty without a graph."""
     facts: FactRecall | None = None
+    figures: dict[str, float] = Field(default_factory=dict)
+    """What the protocol measured of this handoff, such as the `achieved_rate` of a compressor."""
     pattern: str | None = None
     """The task's computational pattern by the rules of graph_handoff.routing.rules, whoever routed."""
     route: Route | None = None

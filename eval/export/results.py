@@ -15,10 +15,6 @@ from eval.report.summary import summarise
 from graph_handoff.artefacts import MANIFEST_FILE, folder_with, read_manifest
 from graph_handoff.errors import InputError
 
-MEASURED_AGAIN = ("achieved_rate", "texts")
-"""What a protocol says of its model after the evaluation's own texts, in part under the name of a held-out metric."""
-
-
 class CardResult(NamedTuple):
     """One protocol that is this model, on one benchmark."""
 
@@ -104,8 +100,7 @@ def _names(options: Any, run: str) -> bool:
 
 def _same_model(folder: Path, protocol: str, info: ModelInfo, run: Run) -> None:
     """An evaluation records the held-out metrics of the model it loaded: they tell a model from one trained again."""
-    held_out = {key: value for key, value in info.training.items() if key not in MEASURED_AGAIN}
-    wrong = [key for key, value in held_out.items() if key in run.metrics and run.metrics[key] != value]
+    wrong = [key for key, value in info.training.items() if key in run.metrics and run.metrics[key] != value]
     if wrong:
         problem = f"it judged another model of that name: its held-out {wrong[0]} differs; evaluate this one"
         raise InputError(problem, file=folder, record=protocol, found=info.training[wrong[0]], allowed=str(run.metrics[wrong[0]]))

@@ -24,7 +24,7 @@ from eval.report.model import (
     Verdict,
 )
 from eval.report.routing import oracles, routing
-from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, ORACLE, SHARES
+from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, ORACLE, SHARES, TEXTS
 from eval.statistics import Unit
 from eval.trial import Trial
 
@@ -35,7 +35,7 @@ Grid = dict[str, dict[str, Trials]]
 
 def summarise(run: Evaluation, published: Published, title: str) -> Summary:
     """Every number of the report. Depends on the trials and the suite only, not on their order in the file."""
-    suite, grid = run.suite, arrange(run)
+    suite, grid = _with_figures(run), arrange(run)
     differences = _differences(suite, grid)
     benchmarks = tuple(
         _benchmark(suite, benchmark, groups, differences, published if suite.published else None)
@@ -52,6 +52,21 @@ def summarise(run: Evaluation, published: Published, title: str) -> Summary:
         findings=findings(suite, benchmarks, verdicts),
         warnings=warnings(suite, benchmarks),
     )
+
+
+def _with_figures(run: Evaluation) -> SuiteInfo:
+    """The suite, its models with the mean figures of the handoffs that they wrote; each text counts once, whatever the seeds."""
+    texts: dict[str, dict[tuple[str, str, str], dict[str, float]]] = {}
+    for trial in run.trials:
+        if trial.figures:
+            texts.setdefault(trial.protocol, {})[trial.benchmark, trial.task_id, trial.handoff] = trial.figures
+    models = dict(run.suite.models)
+    for protocol in models.keys() & texts.keys():
+        measured = list(texts[protocol].values())
+        means = {name: _mean([figures[name] for figures in measured]) for name in measured[0]}
+        here = {**models[protocol].here, **means, TEXTS: float(len(measured))}
+        models[protocol] = models[protocol].model_copy(update={"here": here})
+    return run.suite.model_copy(update={"models": models})
 
 
 def arrange(run: Evaluation) -> Grid:

@@ -129,6 +129,9 @@ def share(value: float | None) -> str:
     return "0.99+" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
+TEXTS = "texts"
+"""How many different handoffs an evaluation's own figures are the means of."""
+
 METRICS: dict[str, str] = {
     "held_out_plans": "Held-out plans, of every domain of the corpus (count)",
     "too_long_plans": "Held-out plans too long for the model (count)",
