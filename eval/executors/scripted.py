@@ -18,8 +18,10 @@ from graph_handoff.execution import Execution, execute
 from graph_handoff.fact_recall import recall
 from graph_handoff.faithfulness import sources_of, unfaithful
 from graph_handoff.graph_metrics import compare
+from graph_handoff.handoff import Handoff
 from graph_handoff.plan import Plan
-from graph_handoff.protocols import Protocol, Reading, Routing
+from graph_handoff.protocols import Protocol, Reading
+from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.routing import Decision
 from graph_handoff.routing.rules import pattern_of
 from graph_handoff.scalar import dumps
@@ -36,7 +38,7 @@ class ScriptedExecutor:
     def __init__(self, benchmark: str, environment: Environment) -> None:
         self.benchmark, self.environment = benchmark, environment
         self._expected: dict[str, Execution] = {}
-        self._seen: dict[tuple[str, str, str], Trial] = {}
+        self._seen: dict[tuple[str, str, str, str], Trial] = {}
 
     def trial(self, delegation: Delegation, protocol: Protocol, label: str, seed: int) -> Trial:
         """One trial. What a protocol or an environment raises is a recorded failure.
@@ -45,27 +47,24 @@ class ScriptedExecutor:
         """
         record = _Record(self.benchmark, delegation, label, seed)
         try:
-            record.decision = protocol.decide(delegation) if isinstance(protocol, Routing) else None
             record.handoff = protocol.encode(delegation, seed)
         except UnfaithfulError as error:
             return record.failed("unfaithful", f"encode: {error}")
         except HandoffError as error:
             return record.failed("protocol_error", f"encode: {error}")
-        key = (delegation.id, label, record.handoff)
+        key = (delegation.id, label, record.handoff.form, record.handoff.text)
         if key not in self._seen:
             self._seen[key] = self._receive(record, protocol)
         return self._seen[key].model_copy(update={"seed": seed})
 
     def _receive(self, record: _Record, protocol: Protocol) -> Trial:
         delegation = record.delegation
-        if isinstance(protocol, Routing):
-            instructions = protocol.instructions_for(record.handoff, delegation.tools)
-        else:
-            instructions = protocol.instructions(delegation.tools)
-        wire, overhead = count_tokens(record.handoff), record.decision.tokens if record.decision is not None else 0
+        handoff = record.handoff
+        instructions = protocol.instructions_for(handoff, delegation.tools)
+        wire, overhead = handoff.tokens, handoff.decision.tokens if handoff.decision is not None else 0
         record.tokens = Tokens(wire=wire, read=wire, instructions=count_tokens(instructions), overhead=overhead)
         try:
-            reading = protocol.decode(record.handoff, delegation.tools)
+            reading = protocol.decode(handoff, delegation.tools)
         except UnfaithfulError as error:
             return record.failed("unfaithful", str(error))
         except CodecError as error:
@@ -113,8 +112,7 @@ class _Record:
     def __init__(self, benchmark: str, delegation: Delegation, protocol: str, seed: int) -> None:
         self.benchmark, self.delegation, self.protocol, self.seed = benchmark, delegation, protocol, seed
         self.plan = load_codec("compact").encode(delegation.graph, delegation.tools)
-        self.decision: Decision | None = None
-        self.handoff = ""
+        self.handoff = Handoff("", protocol, protocol)
         self.decoded: str | None = None
         self.tokens = Tokens(wire=0, read=0, instructions=0)
         self.steps: tuple[StepRecord, ...] = ()
@@ -123,18 +121,23 @@ class _Record:
         self.facts: FactRecall | None = None
 
     def read(self, reading: Reading) -> None:
-        if reading.text != self.handoff:
+        if reading.text != self.handoff.text:
             self.decoded = reading.text
             self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
         plan = Plan.from_graph(self.delegation.graph)
         found = recall(plan, reading.text, self.delegation.tools)
         self.facts = FactRecall(tools=found.tools, values=found.values, order=found.order)
         if reading.graph is not None:
-            self.graph = compare(reading.graph, self.delegation.graph) | {"repaired": float(reading.repaired)}
-        elif reading.backoff:  # a graph was due: it counts as one that is not valid
+            self.graph = compare(reading.graph, self.delegation.graph) | {"repaired": float(self.handoff.repaired)}
+        elif self.backed_off:  # a graph was due: it counts as one that is not valid
             self.graph = compare(None, self.delegation.graph) | {"repaired": 0.0}
         if self.graph:
-            self.graph |= {"backoff": float(reading.backoff)}
+            self.graph |= {"backoff": float(self.backed_off)}
+
+    @property
+    def backed_off(self) -> bool:
+        """The protocol should have written a graph and could not: what crossed is prose."""
+        return self.handoff.fallback == Prose.name
 
     def failed(self, kind: FailureKind, detail: str) -> Trial:
         """A trial that never came to a score."""
@@ -151,7 +154,7 @@ class _Record:
             executor=ScriptedExecutor.name,
             task=self.delegation.task,
             plan=self.plan,
-            handoff=self.handoff,
+            handoff=self.handoff.text,
             decoded=self.decoded,
             tokens=self.tokens,
             steps=self.steps,
@@ -163,7 +166,7 @@ class _Record:
             graph=self.graph,
             facts=self.facts,
             pattern=pattern_of(self.delegation.task, self.delegation.tools),
-            route=_route(self.decision) if self.decision is not None else None,
+            route=_route(self.handoff.decision) if self.handoff.decision is not None else None,
         )
 
 
