@@ -76,7 +76,7 @@ def row(name: str, texts: Iterable[str]) -> list[str]:
 
 def lengths(delegations: Sequence[Delegation], seeds: int, real: dict[str, list[str]]) -> None:
     prose = Prose()
-    texts = [prose.encode(delegation, seed) for delegation in delegations for seed in range(seeds)]
+    texts = [prose.text_of(delegation, seed) for delegation in delegations for seed in range(seeds)]
     rows = [row("prose baseline", texts)]
     rows.append(row("  of which the request", [brief(delegation.task) for delegation in delegations]))
     rows.append(row("  a step of it", [line for text in texts for line in text.split("\n") if line[:1].isdigit()]))
@@ -90,8 +90,8 @@ def lengths(delegations: Sequence[Delegation], seeds: int, real: dict[str, list[
 def fidelity(delegations: Sequence[Delegation], seeds: int) -> None:
     """What survives in each text, and what the simple reader makes of it."""
     prose = Prose()
-    keywords = Keywords(fit(prose.encode(delegation, 0) for delegation in delegations), KEEP)
-    writers = {"prose": prose.encode, "tfidf": lambda delegation, seed: " ".join(keywords.of(prose.encode(delegation, seed)))}
+    keywords = Keywords(fit(prose.text_of(delegation, 0) for delegation in delegations), KEEP)
+    writers = {"prose": prose.text_of, "tfidf": lambda delegation, seed: " ".join(keywords.of(prose.text_of(delegation, seed)))}
     writers |= {name: load_protocol(name).encode for name in ("ngh-bare", "compact")}
     rows = []
     for name, encode in writers.items():

@@ -29,7 +29,7 @@ KIND = ExportKind(
     load_here=(
         "from graph_handoff import load_protocol",
         'protocol = load_protocol("rl", run="hf:{repo}@{revision}")',
-        "text = protocol.encode(delegation, seed=0)",
+        "handoff = protocol.encode(delegation)",
     ),
     tokenizer="PreTrainedTokenizerFast",  # AutoTokenizer splits words in Qwen's way, whatever tokenizer.json says
 )

@@ -28,7 +28,7 @@ KIND = ExportKind(
     load_here=(
         "from graph_handoff import load_protocol",
         'protocol = load_protocol("lingua", run="hf:{repo}@{revision}")',
-        "text = protocol.encode(delegation, seed=0)",
+        "handoff = protocol.encode(delegation)",
     ),
 )
 

@@ -31,7 +31,7 @@ KIND = ExportKind(
     load_here=(
         "from graph_handoff import load_protocol",
         'protocol = load_protocol("t5", run="hf:{repo}@{revision}")',
-        "text = protocol.encode(delegation, seed=0)",
+        "handoff = protocol.encode(delegation)",
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from typing import Protocol as Interface
@@ -40,6 +40,11 @@ class Decision:
     def __post_init__(self) -> None:
         if not 0.0 <= self.score <= 1.0:  # also refuses NaN
             raise ValueError(f"a score is in [0, 1], not {self.score!r}")
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Decision:
+        """The inverse of `dataclasses.asdict`. Raises TypeError or ValueError."""
+        return cls(**{**value, "signals": tuple(value.get("signals", ()))})
 
 
 class Router(Interface):

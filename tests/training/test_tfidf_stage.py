@@ -45,7 +45,7 @@ def delegations() -> list[Delegation]:
 @pytest.fixture
 def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
     tools = load_environment("tau2-airline").tools
-    rows = [row(d.id, d.graph, d.task, Prose().encode(d, 0), "airline", environment="tau2-airline") for d in delegations]
+    rows = [row(d.id, d.graph, d.task, Prose().text_of(d, 0), "airline", environment="tau2-airline") for d in delegations]
     held_out = [rows[0] | {"prose": "zebra"}]
     sampled = [one | {"source": "synth"} for one in rows[:2]]
     parts = {"train": rows + sampled, "validation": held_out, "test": held_out}

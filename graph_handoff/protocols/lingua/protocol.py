@@ -6,13 +6,14 @@ words are needed. docs/lingua.md has both.
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from graph_handoff.artefacts import find_run, model_folder, run_info
+from graph_handoff.artefacts import find_run, folder_hash, model_folder, run_info
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import ConfigError
-from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.protocols.lingua.compressor import Compressed, Lingua
 from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.prose.reader import read_text
@@ -31,6 +32,11 @@ class Compressor:
         self.lingua = Lingua(model_folder(self.folder) if self.folder else str(model), revision)
         self.rate = rate
         self._done: dict[str, Compressed] = {}
+
+    @cached_property
+    def artefact(self) -> str:
+        """The hash of the run's model, or the published model's name and commit."""
+        return folder_hash(model_folder(self.folder)) if self.folder else f"{self.lingua.model}@{self.lingua.revision}"
 
     def __call__(self, text: str) -> str:
         """The text, shortened. The same text is compressed once."""
@@ -54,10 +60,17 @@ class Compressor:
         return told
 
 
-class LinguaProse:
+class LinguaProse(Protocol):
     """Prose in fewer words; read as prose is."""
 
-    name: ClassVar[str] = "lingua"
+    name = "lingua"
+    title = "LLMLingua-2, graph labels"
+    short = "LLMLingua-2"
+    meaning = (
+        "The prose plan without the words that a token classifier leaves out; it learned from graphs which words are needed."
+    )
+    stage = "train lingua"
+    decodes = False
 
     def __init__(
         self,
@@ -70,14 +83,18 @@ class LinguaProse:
         self.compressor = Compressor(run, model, revision, rate)
         self._prose = Prose()
 
+    @property
+    def artefact(self) -> str:
+        return self.compressor.artefact
+
     def instructions(self, tools: Toolset) -> str:
         return "A plan in prose, shortened."
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
         """The shortened prose. `seed` chooses the phrasing, where the delegation has no words of its own."""
-        return self.compressor(self._prose.encode(delegation, seed))
+        return Written(self.compressor(self._prose.text_of(delegation, seed)))
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         return Reading(text, read_text(text, tools))
 
     def model_info(self) -> dict[str, Any]:
