@@ -8,7 +8,7 @@ from pydantic import Field
 
 from eval.report.drilldown import tasks
 from eval.report.findings import measure
-from eval.report.load import load_published, load_evaluation
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import Summary
 from eval.report.render import render_html, render_json, render_markdown
 from eval.report.summary import summarise

@@ -166,9 +166,7 @@ def run(config: SuiteConfig) -> int:
     return 0
 
 
-def _judge(
-    config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers, told: Told
-) -> None:
+def _judge(config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers, told: Told) -> None:
     journal = Journal(config.run / TRIALS_JOURNAL)
     try:
         trials = _trials(config, benchmarks, bench, journal)

@@ -105,7 +105,15 @@ class Trial(Frozen):
     plan_text: str
     """The delegation's plan as the orchestrator held it (compact form), for the drill-down."""
     handoff: str
-    """The text that crossed."""
+    """The text that crossed; empty where none was written."""
+    form: str = ""
+    """How it is read, as the handoff says: `compact`, `t5/compact`."""
+    fingerprint: str | None = None
+    """Of the tools that it was written for, where it needs the very same."""
+    artefact: str | None = None
+    """The hash of the model or table that wrote it."""
+    fallback: str | None = None
+    """The form that was sent because the protocol's own could not be."""
     decoded: str | None = None
     """What the executor reads where the protocol decodes first; None where it reads the text as it came."""
     instructions: str = ""

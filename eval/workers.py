@@ -46,7 +46,8 @@ class Workers:
 
     def told(self) -> Told:
         """As the first process tells: all say the same. Raises what making the bench raised in any of them."""
-        return [self._ask(place, "told") for place in range(len(self._pools))][0]
+        answers: list[Told] = [self._ask(place, "told") for place in range(len(self._pools))]
+        return answers[0]
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs in an order in which the next ones always belong to different processes."""

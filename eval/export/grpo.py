@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
+from graph_handoff.protocols.graph_writer.protocol import Rl
 
 KIND = ExportKind(
     name="grpo",
-    stage="train grpo",
+    stage=Rl.stage,
+    metrics=Rl.metrics,
     title="graph writer, trained with GRPO",
     auto="AutoModelForCausalLM",
     task="text-generation",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
+from graph_handoff.protocols.lingua.protocol import LinguaProse
 
 KIND = ExportKind(
     name="lingua",
-    stage="train lingua",
+    stage=LinguaProse.stage,
+    metrics=LinguaProse.metrics,
     title="token classifier for prompt compression",
     auto="AutoModelForTokenClassification",
     task="token-classification",

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from data.runs.folder import TRIALS_FILE
 from eval.export.package import Run
 from eval.report.findings import measure
-from eval.report.load import load_published, load_evaluation
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import ModelInfo, ProtocolSummary, SuiteInfo
 from eval.report.summary import summarise
 from graph_handoff.artefacts import MANIFEST_FILE, folder_with, read_manifest
 from graph_handoff.errors import InputError
+
 
 class CardResult(NamedTuple):
     """One protocol that is this model, on one benchmark."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
+from graph_handoff.protocols.t5.protocol import T5
 
 KIND = ExportKind(
     name="t5",
-    stage="train t5",
+    stage=T5.stage,
+    metrics=T5.metrics,
     title="T5 graph autoencoder",
     auto="AutoModelForSeq2SeqLM",
     task="text2text-generation",

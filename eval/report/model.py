@@ -29,7 +29,7 @@ class ModelInfo(Frozen):
     training: dict[str, float | str | None] = Field(default_factory=dict)
     """Its held-out metrics, as its training recorded them."""
     here: dict[str, float] = Field(default_factory=dict)
-    """How it was set for this suite, such as `asked_rate`. The report adds what the trials' figures say, and of how many texts."""
+    """How it was set for this suite, such as `asked_rate`. The report adds the mean figures of its trials, and their number."""
 
 
 class SuiteInfo(Frozen):

@@ -56,7 +56,8 @@ class Protocol(ABC):
     stage: ClassVar[str | None] = None
     """The stage that trains its model (`train t5`); None where there is nothing to train."""
     metrics: ClassVar[Mapping[str, str]] = {}
-    """Key of the training's metrics -> what a report calls it; the others are not shown."""
+    """What its training, and `figures`, measure -> what a report calls it, with the unit. A figure without words here is
+    shown under its key; what is only counted has the unit `(count)`."""
     decodes: ClassVar[bool] = True
     """Whether `read` needs the very tools that the text was written for. Prose and keywords do not."""
 
@@ -122,6 +123,10 @@ class Protocol(ABC):
         """What the executor must be told to read this very handoff."""
         return self.instructions(tools)
 
+    def figures(self, delegation: Delegation, handoff: Handoff) -> Mapping[str, float]:
+        """What is measured of this delegation's handoff beside its tokens; `metrics` has the words, a report shows the mean."""
+        return {}
+
     def model_info(self) -> dict[str, Any] | None:
         """What a report says of the model behind the protocol (`graph_handoff.artefacts.run_info`); None where there is none."""
         return None
@@ -134,6 +139,9 @@ class Protocol(ABC):
 @runtime_checkable
 class Routing(Interface):
     """What a protocol has besides, if it chooses a form for each delegation; its decisions are recorded, their cost counted."""
+
+    graph: Protocol
+    """Who writes the graphs."""
 
     def decide(self, delegation: Delegation) -> Decision:
         """Ask the router. Raises HandoffError."""

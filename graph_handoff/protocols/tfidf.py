@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from graph_handoff.artefacts import find_run, model_folder
 from graph_handoff.delegation import Delegation, Toolset
@@ -104,11 +104,15 @@ class TfIdf(Protocol):
     short = "TF-IDF"
     meaning = "The words of the prose plan that weigh most."
     stage = "train tfidf"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "keep": "Words that are kept (share)",
+        "tokens_a_message": "Tokens of a message (mean count)",
+    }
     decodes = False
 
     def __init__(self, run: str | Path, keep: float | None = None) -> None:
         """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
-        self.folder = find_run(run, ("train tfidf",), "run")
+        self.folder = find_run(run, (self.stage,), "run")
         table = load_table(model_folder(self.folder) / TABLE_FILE)
         self._hash = str(table["hash"])
         self._terms = len(table["idf"])
@@ -131,4 +135,4 @@ class TfIdf(Protocol):
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the run behind the protocol: how many weights, and the share of words that stays."""
-        return {"run": self.folder.name, "parameters": self._terms, "training": {"keep": self.keywords.keep}}
+        return {"run": self.folder.name, "parameters": self._terms, "training": {}, "here": {"keep": self.keywords.keep}}

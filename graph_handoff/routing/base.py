@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from typing import Protocol as Interface
 
 from graph_handoff.delegation import Delegation
@@ -55,6 +55,10 @@ class Router(Interface):
     """
 
     name: str
+    stage: ClassVar[str | None] = None
+    """The stage that trains its model; None where there is nothing to train."""
+    metrics: ClassVar[Mapping[str, str]] = {}
+    """What its training measures -> what a model card calls it, with the unit."""
 
     def route(self, delegation: Delegation) -> Decision:
         """Decide one delegation. Raises HandoffError where the router cannot decide at all."""

@@ -20,7 +20,7 @@ from eval.export.package import list_files
 from eval.export.proof import SENTENCES, check_onnx, difference, logits
 from eval.export.safety import safe_files
 from eval.exporting import export
-from eval.report.load import load_published, load_evaluation
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import ModelInfo
 from eval.report.summary import summarise
 from graph_handoff.config import load_config

@@ -13,14 +13,16 @@ import orjson
 import pytest
 from trial_factory import PROTOCOLS, suite, trials, write_run
 
-from eval.report.load import load_published, load_evaluation
-from eval.report.model import ModelInfo, Summary
+from eval.report.load import load_evaluation, load_published
+from eval.report.model import ModelInfo, ProtocolWords, Summary
 from eval.report.summary import summarise
 from eval.report.words import FAILURES, GRAPH, SHARES, metric_plans, metric_title, percent, share, signed, visible
 from eval.reporting import ReportConfig, run
 from eval.trial import FailureKind, Route, Trial, write_trials
 from graph_handoff.console import set_quiet
 from graph_handoff.files import write_text
+from graph_handoff.protocols.delta.protocol import Delta
+from graph_handoff.protocols.graph_writer.protocol import Rl
 
 NAMES = ("report.html", "report.md", "report.json")
 
@@ -144,7 +146,7 @@ def test_text_of_a_trial_cannot_act(tmp_path: Path) -> None:
         r.model_copy(update={"handoff": attack, "task": attack, "plan": attack, "detail": attack, "report": (attack,)})
         for r in trials(suite(), tasks=1)
     ]
-    page = build(tmp_path, records, titles={"nl": "<b>Prose</b>"}, notes=["<i>note</i> | x"])
+    page = build(tmp_path, records, words={"nl": ProtocolWords(title="<b>Prose</b>", short="Prose")}, notes=["<i>note</i> | x"])
     tags = parsed(page)
     names = [tag for tag, _ in tags.seen]
     assert names.count("script") == 1 and "img" not in names
@@ -347,8 +349,9 @@ def test_each_figure_of_a_trained_model_says_what_it_is_and_of_how_many_plans(tm
     assert '<th scope="row" title="start_reward">Before GRPO: reward (0 to 1)</th>' in page
     assert '0.237 <span class="faint">n=40</span>' in page and '0.273 <span class="faint">n=226</span>' in page
     assert "<td>226</td>" in page  # a count of plans is measured on none
-    assert metric_plans(rl, "reward") is None  # a model without the figure
-    assert [metric_title(name) for name in ("eval_reward", "tokens_a_message_retail", "what_we_do_not_know")] == [
+    own = {**Rl.metrics, **Delta.metrics}
+    assert metric_plans(rl, "reward", Rl.metrics) is None  # a model without the figure
+    assert [metric_title(name, own) for name in ("eval_reward", "tokens_a_message_retail", "what_we_do_not_know")] == [
         "Reward (0 to 1)",
         "Tokens of a message, retail (mean count)",
         "What we do not know",

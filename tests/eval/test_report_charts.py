@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trial_factory import suite, write_run
 
 from eval.report.charts import GAP, Box, forest, place, scatter
-from eval.report.load import load_published, load_evaluation
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import BenchmarkSummary
 from eval.report.summary import summarise
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from trial_factory import suite, trials
 
-from eval.report.load import load_published, load_evaluation
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import BenchmarkSummary, ModelInfo
 from eval.report.summary import summarise
 from eval.reporting import ReportConfig, run

@@ -13,7 +13,7 @@ from toy_benchmark import benchmark
 
 from data.runs.folder import TRIALS_JOURNAL
 from eval import suite
-from eval.bench import Bench
+from eval.bench import Bench, Told
 from eval.engine import Job
 from eval.report.model import SuiteInfo
 from eval.suite import ProtocolSpec, SuiteConfig
@@ -156,7 +156,7 @@ def test_a_bad_configuration_names_what_is_wrong(change: dict[str, object], mess
 def test_a_name_alone_is_a_protocol_and_the_default_family_is_what_is_judged(config: SuiteConfig) -> None:
     short = load_config(SuiteConfig, None, {"protocols": "[nl, {name: ngh}]"})
     assert short.protocols == (ProtocolSpec(name="nl"), ProtocolSpec(name="ngh"))
-    assert suite.suite_info(short, "scripted", {}, {}, {}).family == ("ngh",)
+    assert suite.suite_info(short, "scripted", Told({}, {}, {}, {}), {}).family == ("ngh",)
 
 
 def test_a_protocol_that_cannot_be_made_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ check sum, and the handoff says so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from graph_handoff.artefacts import find_run, model_folder, run_info
 from graph_handoff.code_words import code_words
@@ -51,9 +51,20 @@ class Delta(Protocol):
         "A plan that both sides know, the values of this one, and an edit script from the one to the other. Nothing is lost."
     )
     stage = "train predictor"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "training_plans": "Plans learned from (count)",
+        "plan_prototypes": "Prototypes of plans (count)",
+        "step_prototypes": "Prototypes of steps (count)",
+        "part_prototypes": "Prototypes of parts of steps (count)",
+        "tokens_a_message": "Tokens of a message (mean count)",
+        "in_compact_form": "Sent in compact form, which was shorter (share)",
+        "edits_a_plan": "Edits of a plan (mean count)",
+        "steps_predicted": "Steps predicted right (share)",
+        "steps_known": "Steps known from training (share)",
+    }
 
     def __init__(self, run: str | Path) -> None:
-        self.folder = find_run(run, ("train predictor",), "run")
+        self.folder = find_run(run, (self.stage,), "run")
         self.library = Library.load(model_folder(self.folder))
         self.corrector = Corrector(self.library)
         self.compact = load_codec("compact")

@@ -8,9 +8,10 @@ error. A text that had to be repaired (`graph_handoff.protocols.graph_writer.tex
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from graph_handoff.artefacts import count_parameters, find_run, folder_hash, model_folder, run_info
 from graph_handoff.codec import load_codec
@@ -37,9 +38,21 @@ class Rl(Protocol):
         "crosses where what it writes fails the checks."
     )
     stage = "train grpo"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "reward": "Reward (0 to 1)",
+        "whole": "Plans written whole (share)",
+        "failure_rate": "Could not be scored (share)",
+        "valid_part": "Reward part: valid (0 to 1)",
+        "faithful_part": "Reward part: faithful (0 to 1)",
+        "fidelity_part": "Reward part: fidelity (0 to 1)",
+        "brevity_part": "Reward part: brevity (0 to 1)",
+        "reward_gain": "Reward gained by GRPO, on the same plans",
+        "reward_gain_low": "Reward gained by GRPO, lower end of its 95 % interval",
+        "reward_gain_high": "Reward gained by GRPO, upper end of its 95 % interval",
+    }
 
     def __init__(self, run: str | Path, backoff: bool = True, device: str = "cpu") -> None:
-        self.folder = find_run(run, ("train sft", "train grpo"), "run")
+        self.folder = find_run(run, ("train sft", self.stage), "run")
         self.backoff = backoff
         self.writer = GraphWriter.load(model_folder(self.folder), device)
         self.compact = load_codec("compact")

@@ -20,7 +20,8 @@ from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.handoff import Handoff
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.base import Protocol, Reading, Written
-from graph_handoff.protocols.lingua.protocol import Compressor
+from graph_handoff.protocols.lingua.compressor import Compressed
+from graph_handoff.protocols.lingua.protocol import Compressor, LinguaProse
 from graph_handoff.protocols.prose.protocol import brief
 
 BREAK = "\n\n"
@@ -35,6 +36,7 @@ class Hybrid(Protocol):
     short = "Hybrid"
     meaning = "The plan's calls in compact form, unchanged, and the user's request in fewer words by the token classifier."
     stage = "train lingua"
+    metrics = LinguaProse.metrics
 
     def __init__(
         self,
@@ -60,8 +62,15 @@ class Hybrid(Protocol):
     def write(self, delegation: Delegation, seed: int) -> Written:
         """The same text for every seed: neither part has phrasings."""
         fields = self._compact.encode(delegation.graph, delegation.tools)
-        remainder = self.compressor(delegation.prose if delegation.prose is not None else brief(delegation.task))
+        remainder = self._shortened(delegation).text
         return Written(f"{fields}{BREAK}{remainder}" if remainder else fields)
+
+    def _shortened(self, delegation: Delegation) -> Compressed:
+        return self.compressor(delegation.prose if delegation.prose is not None else brief(delegation.task))
+
+    def figures(self, delegation: Delegation, handoff: Handoff) -> dict[str, float]:
+        """The share of the remainder's tokens (o200k) that stayed."""
+        return {"achieved_rate": self._shortened(delegation).achieved}
 
     def read(self, text: str, form: str, tools: Toolset) -> Reading:
         """Raises CodecError or GraphError where the fields cannot be read."""

@@ -13,9 +13,10 @@ what it cannot write crosses as prose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from graph_handoff.artefacts import count_parameters, find_run, folder_hash, model_folder, run_info
 from graph_handoff.delegation import Delegation, Toolset
@@ -42,9 +43,14 @@ class T5(Protocol):
         "lost by construction, whatever the model: what training saves is tokens."
     )
     stage = "train t5"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "hints_a_plan": "Hints that a plan needs (mean count)",
+        "tokens_a_plan": "Tokens that the model writes for a plan (mean count)",
+        "values_a_plan": "Values sent with a plan (mean count)",
+    }
 
     def __init__(self, run: str | Path, hints: int | None = None) -> None:
-        self.folder = find_run(run, ("train t5",), "run")
+        self.folder = find_run(run, (self.stage,), "run")
         self.most = hints
         self.autoencoder = GraphAutoencoder.load(model_folder(self.folder))
         self.content = CONTENTS[self.autoencoder.supervision](self.autoencoder.vocabulary)
