@@ -23,6 +23,7 @@ import orjson
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, InputError
+from graph_handoff.extras import Extra
 from graph_handoff.files import write_text
 from graph_handoff.linearization.constraint import END_TOKEN, DecodingConstraint, Encoded
 from graph_handoff.linearization.graph_tokens import GraphConstraint
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 Supervision = Literal["graph", "text"]
 """What the model learns to rebuild."""
 
+PACKAGES = Extra("models", "the T5 autoencoder")
 VOCABULARY_FILE = "vocabulary.json"
 MAX_TOKENS: Mapping[Supervision, int] = {"graph": 120, "text": 320}
 """A longer plan is not written by the model."""
@@ -69,10 +71,12 @@ class GraphAutoencoder:
 
     @classmethod
     def load(cls, folder: Path) -> GraphAutoencoder:
-        """From a run's `model` folder: safetensors, no code. Raises InputError."""
-        from safetensors import SafetensorError
-        from transformers import T5ForConditionalGeneration
-        from transformers.utils import logging
+        """From a run's `model` folder: safetensors, no code. Raises InputError, MissingDependencyError."""
+        with PACKAGES:
+            import torch  # noqa: F401  # without it transformers gives a stand-in that fails when it is used
+            from safetensors import SafetensorError
+            from transformers import T5ForConditionalGeneration
+            from transformers.utils import logging
 
         file = folder / VOCABULARY_FILE
         if not file.exists():
@@ -128,7 +132,8 @@ class GraphAutoencoder:
         return GraphConstraint(self.vocabulary, values, tools)
 
     def _write(self, values: Sequence[Scalar], tools: Toolset, pick: Pick) -> list[int]:
-        import torch
+        with PACKAGES:
+            import torch
 
         constraint = self._constraint(values, tools)
         written: list[int] = []
