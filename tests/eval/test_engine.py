@@ -211,7 +211,7 @@ suite.run(suite.SuiteConfig(run=folder / "run", graphs=folder / "graphs.jsonl", 
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_evaluation_killed_in_the_middle_leaves_one_whole_log_when_it_is_given_again(
     number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -358,6 +358,24 @@ def test_each_figure_of_a_trained_model_says_what_it_is_and_of_how_many_plans(tm
     ]
 
 
+def test_what_handoffs_achieved_is_the_mean_over_the_different_texts(tmp_path: Path) -> None:
+    records = []
+    for record in trials(suite(), tasks=3):
+        text = min(record.seed, 1)  # two texts of each task, three seeds
+        update = {"handoff": f"text {text}", "figures": {"achieved_rate": 0.2 + 0.2 * text}}
+        records += [record.model_copy(update=update)] if record.protocol == "tfidf" else []
+    others = [record for record in trials(suite(), tasks=3) if record.protocol != "tfidf"]
+    models = {"tfidf": ModelInfo(run="lingua", parameters=2, training={"f1": 0.5}, here={"asked_rate": 0.25})}
+    found = summary_of(tmp_path, records + others, models=models).suite.models["tfidf"]
+    assert found.here == {
+        "asked_rate": 0.25,
+        "achieved_rate": pytest.approx(0.3),
+        "texts": 6.0,
+    }
+    assert found.training == {"f1": 0.5}
+    assert '<th scope="row" title="texts">Texts shortened (count)</th>' in build(tmp_path, records + others, models=models)
+
+
 def test_a_failures_words_stand_on_one_line(tmp_path: Path) -> None:
     records = changed(trials(suite(), tasks=1), "nl", reward=0.0, failure="tool_error", detail="t1: refused\n\n  why\tnot\n")
     assert "t1: refused why not Reward" in build(tmp_path, records)

@@ -79,6 +79,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     suite.run(config)
     assert len(made) == 18 - 7
     assert (config.run / "trials.jsonl").read_bytes() == (whole.run / "trials.jsonl").read_bytes()
+    assert (config.run / "suite.json").read_bytes() == (whole.run / "suite.json").read_bytes()
     suite.run(config)
     assert len(made) == 18 - 7
 
