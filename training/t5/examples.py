@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from data.corpus import CorpusRow, read_corpus
+from data.corpus import SPLITS, CorpusRow, read_corpus
 from graph_handoff.config import Config
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import InputError
@@ -55,7 +55,7 @@ def read_rows(corpus: Path, supervision: Supervision) -> dict[str, list[Row]]:
         bare = Delegation(found.id, "", found.tools, found.delegation.graph)
         return Row(found.plan, found.tools, found.source, prose.text_of(bare, 0) if supervision == "text" else "")
 
-    return {split: [row(found) for found in part] for split, part in read_corpus(corpus).items()}
+    return {split: [row(found) for found in part] for split, part in read_corpus(corpus, SPLITS).items()}
 
 
 def make_vocabulary(rows: Sequence[Row], config: VocabularyConfig, supervision: Supervision) -> Vocabulary:
