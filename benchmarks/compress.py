@@ -23,7 +23,6 @@ from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, GraphError, InputError
 from graph_handoff.protocols import Protocol, load_protocol
 from graph_handoff.protocols.graph_writer.model import BATCH, GraphWriter
-from graph_handoff.tokens import count_tokens
 from training.lingua.train import LinguaArchitecture, make_model, make_tokenizer
 
 RUNS = {"t5": "t5-tiny", "GRPO writer": "grpo-tiny", "SFT writer": "sft-tiny", "LLMLingua-2": "lingua-tiny"}
@@ -61,7 +60,8 @@ def entries(runs: Path, corpus: Path, scratch: Path) -> Iterator[Entry]:
         yield Entry(name, protocol, parameters)
     for wanted, names in sizes.items():
         protocol = load_protocol("lingua", model=str(random_classifier(wanted, corpus, scratch / str(wanted))))
-        yield Entry(f"LLMLingua-2, random, sized as {', '.join(names)}", protocol, int(protocol.model_info()["parameters"]))  # type: ignore[attr-defined]
+        parameters = int((protocol.model_info() or {}).get("parameters", 0))
+        yield Entry(f"LLMLingua-2, random, sized as {', '.join(names)}", protocol, parameters)
     for name, run in (("delta", "predictor"), ("tfidf", "tfidf")):
         try:
             yield Entry(name, load_protocol(name, run=str(runs / run)), 0)
@@ -94,15 +94,15 @@ def measured(protocol: Protocol, delegations: Sequence[Delegation]) -> list[str]
     encoding, decoding, tokens, whole = [], [], [], []
     for delegation in delegations:
         started = time.process_time()
-        text = protocol.encode(delegation, 0)
+        handoff = protocol.encode(delegation, 0)
         written = time.process_time()
         try:
-            graph = protocol.decode(text, delegation.tools).graph
+            graph = protocol.decode(handoff, delegation.tools).graph
         except (CodecError, GraphError):
             graph = None
         decoding.append(time.process_time() - written)
         encoding.append(written - started)
-        tokens.append(count_tokens(text))
+        tokens.append(handoff.tokens)
         whole.append(graph is not None and graph.same_as(delegation.graph))
     times = [f"{1000 * statistics.median(part[1:]):.2f}" for part in (encoding, decoding)]
     return [*times, f"{statistics.mean(tokens[1:]):.0f}", f"{statistics.mean(whole[1:]):.2f}"]

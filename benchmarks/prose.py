@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import mean, median, quantiles
 
@@ -77,7 +77,7 @@ def row(name: str, texts: Iterable[str]) -> list[str]:
 
 def lengths(delegations: Sequence[Delegation], seeds: int, real: dict[str, list[str]]) -> None:
     prose = Prose()
-    texts = [prose.encode(delegation, seed) for delegation in delegations for seed in range(seeds)]
+    texts = [prose.text_of(delegation, seed) for delegation in delegations for seed in range(seeds)]
     rows = [row("prose baseline", texts)]
     rows.append(row("  of which the request", [brief(delegation.task) for delegation in delegations]))
     rows.append(row("  a step of it", [line for text in texts for line in text.split("\n") if line[:1].isdigit()]))
@@ -91,16 +91,21 @@ def lengths(delegations: Sequence[Delegation], seeds: int, real: dict[str, list[
 def fidelity(delegations: Sequence[Delegation], seeds: int) -> None:
     """What survives in each text, and what the simple reader makes of it."""
     prose = Prose()
-    keywords = Keywords(fit(prose.encode(delegation, 0) for delegation in delegations), KEEP)
-    writers = {"prose": prose.encode, "tfidf": lambda delegation, seed: " ".join(keywords.of(prose.encode(delegation, seed)))}
-    writers |= {name: load_protocol(name).encode for name in ("ngh-bare", "compact")}
+    keywords = Keywords(fit(prose.text_of(delegation, 0) for delegation in delegations), KEEP)
+    bare, compact = load_protocol("ngh-bare"), load_protocol("compact")
+    writers: dict[str, Callable[[Delegation, int], str]] = {
+        "prose": prose.text_of,
+        "tfidf": lambda delegation, seed: " ".join(keywords.of(prose.text_of(delegation, seed))),
+        "ngh-bare": lambda delegation, seed: bare.encode(delegation, seed).text,
+        "compact": lambda delegation, seed: compact.encode(delegation, seed).text,
+    }
     rows = []
-    for name, encode in writers.items():
+    for name, write in writers.items():
         recalled, read = [], []
         for delegation in delegations:
             plan = Plan.from_graph(delegation.graph)
             for seed in range(seeds):
-                text = encode(delegation, seed)
+                text = write(delegation, seed)
                 recalled.append(recall(plan, text, delegation.tools))
                 read.append(compare(read_text(text, delegation.tools).to_graph(), delegation.graph))
         shares = [mean(getattr(found, kind) for found in recalled) for kind in ("tools", "values", "order")]

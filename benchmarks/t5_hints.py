@@ -32,9 +32,9 @@ def row(name: str, protocol: T5, delegations: list[Delegation]) -> None:
     started = time.process_time()
     for delegation in delegations:
         try:
-            text = protocol.encode(delegation, 0)
-            tokens += count_tokens(text)
-            reading = protocol.decode(text, delegation.tools)
+            handoff = protocol.encode(delegation, 0)
+            tokens += handoff.tokens
+            reading = protocol.decode(handoff, delegation.tools)
             graph = reading.graph or reading.plan.to_graph()
         except (CodecError, GraphError):
             graph = None

@@ -215,7 +215,7 @@ def _row(record: LabelledGraph, split: Split, tools: Toolset, prose: Prose, seed
         "task_id": record.task.id,
         "task": record.task.text,
         "split": split,
-        "prose": prose.encode(delegation, seed),
+        "prose": prose.text_of(delegation, seed),
         "graph": texts.pop("json"),
         **texts,
         "reward": record.reward,

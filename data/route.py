@@ -216,8 +216,8 @@ def _sizes(routed: list[RoutedDelegation], made: Protocol) -> list[float]:
     """Tokens that the executor reads of each plan, instructions included, where it is sent by a protocol."""
     sizes = []
     for item in track(routed, made.name, len(routed)):
-        text = made.encode(item.delegation, 0)
-        read = made.decode(text, item.delegation.tools).text
+        handoff = made.encode(item.delegation, 0)
+        read = made.decode(handoff, item.delegation.tools).text
         sizes.append(float(count_tokens(read) + count_tokens(made.instructions(item.delegation.tools))))
     return sizes
 

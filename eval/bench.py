@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from eval.benchmarks import Benchmark
 from eval.engine import Job
 from eval.executors import Executor
+from eval.report.model import ModelInfo
 from eval.trial import Trial
 from eval.trials import TrialMaker
 from graph_handoff.protocols import Protocol, Routing
+
+
+@dataclass(frozen=True)
+class Told:
+    """What protocols say of themselves; by their names in the suite."""
+
+    models: dict[str, ModelInfo]
+    """The model behind a protocol, where there is one."""
+    routers: dict[str, ModelInfo]
+    """The trained model that decides for a routed protocol."""
+    words: dict[str, tuple[str, str, str]]
+    """Title, short title, meaning."""
+    metrics: dict[str, str]
+    """Of all protocols together: what is measured -> its words."""
 
 
 class Bench:
@@ -39,16 +55,22 @@ class Bench:
         for trial in trials:
             self._makers[trial.benchmark].decisions.remember(trial)
 
-    def models(self) -> dict[str, dict[str, Any]]:
-        """Protocol -> what there is to say of the model behind it, where it has one."""
-        told = {name: protocol.model_info() for name, protocol in self.protocols.items() if hasattr(protocol, "model_info")}
-        return {name: info for name, info in told.items() if info is not None}
-
-    def routers(self) -> dict[str, dict[str, Any]]:
-        """Routed protocol -> the same of the model that decides."""
-        told = {name: protocol.router_info() for name, protocol in self.protocols.items() if isinstance(protocol, Routing)}
-        return {name: info for name, info in told.items() if info is not None}
+    def told(self) -> Told:
+        """What the report is to know of the protocols. Cheap: models are loaded with their protocols."""
+        protocols = self.protocols
+        routed = {name: protocol for name, protocol in protocols.items() if isinstance(protocol, Routing)}
+        kinds = [type(protocol) for protocol in (*protocols.values(), *(each.graph for each in routed.values()))]
+        return Told(
+            models=_said({name: protocol.model_info() for name, protocol in protocols.items()}),
+            routers=_said({name: protocol.router_info() for name, protocol in routed.items()}),
+            words={name: (each.title, each.short, each.meaning) for name, each in protocols.items()},
+            metrics={key: words for kind in kinds for key, words in kind.metrics.items()},
+        )
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The order in which to run them: as they are."""
         return list(jobs)
+
+
+def _said(told: Mapping[str, dict[str, Any] | None]) -> dict[str, ModelInfo]:
+    return {name: ModelInfo.model_validate(info) for name, info in told.items() if info is not None}

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.export.card import OWN_LICENCE, Subject, licence, write_card, write_results
 from eval.export.hub import Repository, push
 from eval.export.package import LICENCE_FILE, PICTURE_FILE, Run, check_out, collect, describe, list_files, put, read_run
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LICENCE_TEXT = Path(__file__).parents[1] / LICENCE_FILE
 
 
-def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
+def export(kind: ExportKind, config: ExportConfig, *, merge: bool = False) -> int:
     """Export a finished run of `kind`. Raises InputError, ConfigError, OutputError, PushError."""
     run = read_run(config.run, kind)
     results = read_results(config.eval, run, config.protocols) if config.eval is not None else None
@@ -54,7 +54,7 @@ def export(kind: Kind, config: ExportConfig, *, merge: bool = False) -> int:
 
 
 def _build(
-    kind: Kind, config: ExportConfig, run: Run, results: Results | None, built: Path, merge: bool
+    kind: ExportKind, config: ExportConfig, run: Run, results: Results | None, built: Path, merge: bool
 ) -> tuple[str, torch.Tensor]:
     """Fill the folder `built`; returns the card and the model's logits. Raises InputError, ConfigError."""
     base = collect(run, kind, built, merged=merge)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from eval.report.drilldown import tasks
 from eval.report.findings import measure
-from eval.report.load import load_published, load_run
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import Summary
 from eval.report.render import render_html, render_json, render_markdown
 from eval.report.summary import summarise
@@ -39,7 +39,7 @@ def run(config: ReportConfig) -> None:
 
     Raises InputError where the run folder cannot be judged, OutputError where the report cannot be written.
     """
-    loaded, published = load_run(config.run), load_published()
+    loaded, published = load_evaluation(config.run), load_published()
     summary = summarise(loaded, published, config.title)
     page = render_html(summary, tasks(loaded.suite, loaded.trials, config.max_text), published)
     out = config.out or config.run

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
@@ -73,13 +74,19 @@ def cluster(values: Mapping[Unit, float]) -> Clusters:
     return Clusters(tuple(tasks), sums, counts)
 
 
+@lru_cache(maxsize=4)
 def draw(clusters: int, resamples: int, seed: int) -> NDArray[np.float64]:
-    """How often each cluster is drawn, shape (resamples, clusters): each row is `clusters` draws with replacement."""
+    """How often each cluster is drawn, shape (resamples, clusters): each row is `clusters` draws with replacement.
+
+    Every figure of a report over as many tasks rests on the same draws: they are made once, and cannot be written to.
+    """
     generator = np.random.Generator(np.random.PCG64(seed))
     index = generator.integers(clusters, size=(resamples, clusters))
     index += np.arange(resamples)[:, None] * clusters
     flat = np.bincount(index.ravel(), minlength=resamples * clusters)
-    return flat.reshape(resamples, clusters).astype(np.float64)
+    times = flat.reshape(resamples, clusters).astype(np.float64)
+    times.flags.writeable = False
+    return times
 
 
 def resampled_means(groups: Mapping[K, Clusters], resamples: int, seed: int) -> dict[K, NDArray[np.float64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,11 @@ from pydantic import Field, model_validator
 from data.runs.folder import INSPECT_FOLDER, SUITE_FILE, TRIALS_FILE, TRIALS_JOURNAL
 from data.runs.journal import Journal
 from data.runs.manifest import claim, complete, versions
-from eval.bench import Bench
+from eval.bench import Bench, Told
 from eval.benchmarks import BENCHMARKS, Benchmark, Inputs, Part, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors import EXECUTORS, Executor, ModelRole, load_executor
-from eval.report.model import ModelInfo, SuiteInfo
+from eval.report.model import ModelInfo, ProtocolWords, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
 from eval.workers import Workers
@@ -43,9 +43,17 @@ class ProtocolSpec(Config):
     name: str
     """How the report calls it; two settings of one protocol have two names."""
     protocol: str | None = None
-    """The protocol's own name; default: `name`."""
+    """The protocol's own name, or `module:Class`; default: `name`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """What the protocol takes: a model's run, a ratio."""
+    title: str | None = None
+    """What the report calls it, where the protocol's own title says too little."""
+    short: str | None = None
+    """The same for charts."""
+    meaning: str | None = None
+    """A sentence of the report on what it sends."""
+
+    where: ClassVar[frozenset[str]] = frozenset({"title", "short", "meaning"})
 
     @model_validator(mode="before")
     @classmethod
@@ -60,6 +68,11 @@ class ProtocolSpec(Config):
     @property
     def kind(self) -> str:
         return self.protocol or self.name
+
+    def named(self, title: str, short: str, meaning: str) -> ProtocolWords:
+        """The report's words: those of the configuration before the class's own."""
+        short = self.short or self.title or short
+        return ProtocolWords(title=self.title or title, short=short, meaning=self.meaning or meaning)
 
     def identity(self) -> dict[str, Any]:
         """Without the devices that models run on."""
@@ -164,20 +177,20 @@ def run(config: SuiteConfig) -> int:
     """Run what is not done yet, then write `trials.jsonl` and `suite.json`. Raises StoppedError after Ctrl-C or SIGTERM."""
     benchmarks, executor = load_benchmarks(config), make_executor(config)
     with open_bench(config, benchmarks, executor) as bench:
-        bench.models()  # a model that cannot be loaded must not claim the folder
+        told = bench.told()  # a model that cannot be loaded must not claim the folder
         with claim(config.run, "eval", config, config.files):
-            _judge(config, executor.name, benchmarks, bench)
+            _judge(config, executor.name, benchmarks, bench, told)
     return 0
 
 
-def _judge(config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> None:
+def _judge(config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers, told: Told) -> None:
     journal = Journal(config.run / TRIALS_JOURNAL)
     try:
         trials = _trials(config, benchmarks, bench, journal)
     except KeyboardInterrupt as error:
         raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
     write_trials(config.run / TRIALS_FILE, trials)
-    info = suite_info(config, executor, bench.models(), bench.routers(), benchmarks)
+    info = suite_info(config, executor, told, benchmarks, {trial.protocol for trial in trials if trial.figures})
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
     complete(config.run)
     journal.remove()
@@ -278,18 +291,12 @@ def _run(
 
 
 def suite_info(
-    config: SuiteConfig,
-    executor: str,
-    told: Mapping[str, Any],
-    routers: Mapping[str, Any],
-    benchmarks: Mapping[str, Benchmark],
+    config: SuiteConfig, executor: str, told: Told, benchmarks: Mapping[str, Benchmark], measured: Collection[str] = ()
 ) -> SuiteInfo:
-    """What the report needs to know beside the trials; `told` is what protocols say of their models, `routers` of those that
-    decide."""
+    """What the report needs to know beside the trials. `measured`: protocols whose trials have figures of their own."""
     models: dict[str, ModelInfo] = {}
-    for name, about in told.items():
-        info = ModelInfo.model_validate(about)
-        if info not in models.values():  # one model behind several protocols is shown once
+    for name, info in told.models.items():
+        if name in measured or info not in models.values():  # one model behind several protocols is shown once
             models[name] = info
     own_notes = [note for benchmark in benchmarks.values() for note in benchmark.notes]
     return SuiteInfo(
@@ -305,7 +312,9 @@ def suite_info(
         published=config.published,
         notes=(_PART_NOTE[config.part], *own_notes, *_floor_notes(benchmarks, config.limit)),
         models=models,
-        routers={name: ModelInfo.model_validate(about) for name, about in routers.items()},
+        routers=told.routers,
+        words={spec.name: spec.named(*told.words[spec.name]) for spec in config.protocols if spec.name in told.words},
+        metrics=told.metrics,
         versions=versions(),
     )
 

@@ -44,7 +44,7 @@ def _step(step: StepRecord) -> Iterator[ChatMessage]:
         yield ChatMessageAssistant(content=f"{step.id} {step.tool} was not called ({step.status}): {step.detail}")
         return
     yield ChatMessageAssistant(content="", tool_calls=[ToolCall(step.id, step.tool, step.arguments)])
-    error = ToolCallError("unknown", step.detail) if step.status == "tool_error" else None
+    error = ToolCallError("unknown", step.detail) if step.status in ("tool_error", "not_recorded") else None
     yield ChatMessageTool(content=step.detail, tool_call_id=step.id, function=step.tool, error=error)
 
 

@@ -106,7 +106,15 @@ class Trial(Frozen):
     plan_text: str
     """The delegation's plan as the orchestrator held it (compact form), for the drill-down."""
     handoff: str
-    """The text that crossed."""
+    """The text that crossed; empty where none was written."""
+    form: str = ""
+    """How it is read, as the handoff says: `compact`, `t5/compact`."""
+    fingerprint: str | None = None
+    """Of the tools that it was written for, where it needs the very same."""
+    artefact: str | None = None
+    """The hash of the model or table that wrote it."""
+    fallback: str | None = None
+    """The form that was sent because the protocol's own could not be."""
     decoded: str | None = None
     """What the executor reads where the protocol decodes first; None where it reads the text as it came."""
     instructions: str = ""
@@ -136,6 +144,8 @@ class Trial(Frozen):
     graph_metrics: dict[str, float] = Field(default_factory=dict)
     """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty without a graph."""
     facts: FactRecall | None = None
+    figures: dict[str, float] = Field(default_factory=dict)
+    """What the protocol measured of this handoff, such as the `achieved_rate` of a compressor."""
     pattern: str | None = None
     """The task's computational pattern by the rules of graph_handoff.routing.rules, whoever routed."""
     route: Route | None = None

@@ -20,8 +20,10 @@ from graph_handoff.execution import Execution, StepOutcome, execute
 from graph_handoff.fact_recall import FactRecall, recall
 from graph_handoff.faithfulness import sources_of, unfaithful
 from graph_handoff.graph_metrics import compare
+from graph_handoff.handoff import Handoff
 from graph_handoff.plan import Plan
 from graph_handoff.protocols import Protocol, Reading, Routing
+from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.routing import Decision
 from graph_handoff.routing.rules import pattern_of
 from graph_handoff.scalar import dumps
@@ -41,7 +43,7 @@ class TrialMaker:
         self._environment, self._free = environment, [environment]
         self._locks: dict[str, Lock] = {}
         self._expected: dict[str, Execution] = {}
-        self._seen: dict[tuple[str, str, str], Trial] = {}
+        self._seen: dict[tuple[str, str, str, str], Trial] = {}
 
     async def trial(self, delegation: Delegation, protocol: Protocol, label: str, seed: int) -> Trial:
         """One trial. What a protocol, an executor or an environment raises is a recorded failure.
@@ -54,7 +56,7 @@ class TrialMaker:
             return failed
         if not self.executor.deterministic:
             return await self._receive(record, protocol)
-        key = (delegation.id, label, record.handoff)
+        key = (delegation.id, label, record.handoff.form, record.handoff.text)
         if key not in self._seen:
             self._seen[key] = await self._receive(record, protocol)
         return self._seen[key].model_copy(update={"seed": seed})
@@ -70,12 +72,12 @@ class TrialMaker:
         """Write the handoff; a trial where that failed."""
         delegation = record.delegation
         try:
+            encode = protocol.encode
             if isinstance(protocol, Routing):
-                key = (delegation.id, record.protocol)
-                record.decision = self.decisions.of(key, partial(protocol.decide, delegation))
-                record.tokens = Tokens(wire=0, read=0, instructions=0, overhead=record.decision.tokens)
+                record.decision = self.decisions.of((delegation.id, record.protocol), partial(protocol.decide, delegation))
+                encode = partial(protocol.encode, decision=record.decision)
             with self._locks.setdefault(record.protocol, Lock()):
-                record.handoff = protocol.encode(delegation, record.seed)
+                record.sent(encode(delegation, record.seed), protocol)
         except UnfaithfulError as error:
             return record.failed("unfaithful", f"encode: {error}")
         except HandoffError as error:
@@ -90,7 +92,6 @@ class TrialMaker:
         """Decode the handoff and measure what arrived; a trial where it cannot be read."""
         try:
             with self._locks.setdefault(record.protocol, Lock()):
-                record.count(protocol)
                 reading = protocol.decode(record.handoff, record.delegation.tools)
         except UnfaithfulError as error:
             return record.failed("unfaithful", str(error))
@@ -149,36 +150,41 @@ class _Record:
         self.executor = executor
         self.plan_text = load_codec("compact").encode(delegation.graph, delegation.tools)
         self.decision: Decision | None = None
-        self.handoff = ""
+        self.handoff = Handoff("", protocol, protocol)
         self.instructions = ""
         self.decoded: str | None = None
-        self.tokens = Tokens(wire=0, read=0, instructions=0)
+        self.figures: dict[str, float] = {}
         self.outcome = Outcome(())
         self.graph_metrics: dict[str, float] = {}
         self.facts: FactRecall | None = None
 
-    def count(self, protocol: Protocol) -> None:
-        """Tokens of what crosses and of what the executor is told."""
-        tools = self.delegation.tools
-        if isinstance(protocol, Routing):
-            self.instructions = protocol.instructions_for(self.handoff, tools)
-        else:
-            self.instructions = protocol.instructions(tools)
-        wire, told = count_tokens(self.handoff), count_tokens(self.instructions)
-        self.tokens = self.tokens.model_copy(update={"wire": wire, "read": wire, "instructions": told})
+    def sent(self, handoff: Handoff, protocol: Protocol) -> None:
+        """What crosses, and what the executor is told beside it."""
+        self.handoff = handoff
+        self.instructions = protocol.instructions_for(handoff, self.delegation.tools)
+        self.figures = dict(protocol.figures(self.delegation, handoff))
 
     def measure(self, reading: Reading) -> None:
-        """Tokens of what was decoded, fact recall, and how near the graph is to the delegation's."""
-        if reading.text != self.handoff:
+        """Fact recall, and how near the graph is to the delegation's."""
+        if reading.text != self.handoff.text:
             self.decoded = reading.text
-            self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
         self.facts = recall(Plan.from_graph(self.delegation.graph), reading.text, self.delegation.tools)
+        backed_off = self.handoff.fallback == Prose.name  # the protocol should have written a graph and could not
         if reading.graph is not None:
-            self.graph_metrics = compare(reading.graph, self.delegation.graph) | {"repaired": float(reading.repaired)}
-        elif reading.backoff:  # a graph was due: it counts as one that is not valid
+            self.graph_metrics = compare(reading.graph, self.delegation.graph) | {"repaired": float(self.handoff.repaired)}
+        elif backed_off:  # a graph was due: it counts as one that is not valid
             self.graph_metrics = compare(None, self.delegation.graph) | {"repaired": 0.0}
         if self.graph_metrics:
-            self.graph_metrics |= {"backoff": float(reading.backoff)}
+            self.graph_metrics |= {"backoff": float(backed_off)}
+
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens(
+            wire=self.handoff.tokens,
+            read=self.handoff.tokens if self.decoded is None else count_tokens(self.decoded),
+            instructions=count_tokens(self.instructions),
+            overhead=self.decision.tokens if self.decision is not None else 0,
+        )
 
     def failed(self, kind: FailureKind, detail: str) -> Trial:
         """A trial that never came to a score."""
@@ -196,7 +202,11 @@ class _Record:
             executor=self.executor,
             task=self.delegation.task,
             plan_text=self.plan_text,
-            handoff=self.handoff,
+            handoff=self.handoff.text,
+            form=self.handoff.form,
+            fingerprint=self.handoff.fingerprint,
+            artefact=self.handoff.artefact,
+            fallback=self.handoff.fallback,
             decoded=self.decoded,
             instructions=self.instructions,
             tokens=self.tokens,
@@ -213,6 +223,7 @@ class _Record:
             detail=detail,
             graph_metrics=self.graph_metrics,
             facts=self.facts,
+            figures=self.figures,
             pattern=pattern_of(self.delegation.task, self.delegation.tools),
             route=_route(self.decision) if self.decision is not None else None,
         )

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from data.workers import process_pool
-from eval.bench import Bench
+from eval.bench import Bench, Told
 from eval.engine import Job
 from eval.trial import Trial
 from graph_handoff.errors import HandoffError
@@ -44,16 +44,10 @@ class Workers:
             if trial.route is not None:
                 self._ask(self._place(trial.key), "remember", [trial])
 
-    def models(self) -> dict[str, dict[str, Any]]:
-        """As the processes tell; a rate that each achieved on its own texts becomes the mean over all texts. Raises what making
-        the bench raised there."""
-        told = [self._ask(place, "models") for place in range(len(self._pools))]
-        return {name: _together([each[name] for each in told]) for name in told[0]}
-
-    def routers(self) -> dict[str, dict[str, Any]]:
-        """As the first process tells: they say the same."""
-        told: dict[str, dict[str, Any]] = self._ask(0, "routers")
-        return told
+    def told(self) -> Told:
+        """As the first process tells: all say the same. Raises what making the bench raised in any of them."""
+        answers: list[Told] = [self._ask(place, "told") for place in range(len(self._pools))]
+        return answers[0]
 
     def in_turn(self, jobs: Sequence[Job]) -> list[Job]:
         """The jobs in an order in which the next ones always belong to different processes."""
@@ -77,16 +71,6 @@ class Workers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for pool in self._pools:
             pool.shutdown(cancel_futures=True)
-
-
-def _together(told: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One model, as several processes met it (`texts`, `achieved_rate`)."""
-    met = [each["training"] for each in told if each.get("training", {}).get("texts")]
-    if not met:
-        return told[0]
-    texts = sum(each["texts"] for each in met)
-    rate = sum(each["achieved_rate"] * each["texts"] for each in met) / texts
-    return {**told[0], "training": {**met[0], "achieved_rate": rate, "texts": texts}}
 
 
 def _prepare(make: Callable[[], Bench]) -> None:

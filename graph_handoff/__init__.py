@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from graph_handoff.delegation import Delegation, Tool, Toolset
     from graph_handoff.errors import (
+        ArtefactError,
         CodecError,
         ConfigError,
         GraphError,
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
         InputError,
         MissingDependencyError,
         OutputError,
+        ToolsetError,
         UnfaithfulError,
     )
     from graph_handoff.execution import Execution, Result, execute
     from graph_handoff.graph import Graph
+    from graph_handoff.handoff import Handoff
     from graph_handoff.plan import Plan, Step
     from graph_handoff.protocols import Protocol, Reading, load_protocol
     from graph_handoff.reference import Reference, Select, parse_reference
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "ArtefactError": "graph_handoff.errors",
     "CodecError": "graph_handoff.errors",
     "ConfigError": "graph_handoff.errors",
     "Decision": "graph_handoff.routing",
@@ -34,6 +38,7 @@ _HOMES = {
     "Execution": "graph_handoff.execution",
     "Graph": "graph_handoff.graph",
     "GraphError": "graph_handoff.errors",
+    "Handoff": "graph_handoff.handoff",
     "HandoffError": "graph_handoff.errors",
     "InputError": "graph_handoff.errors",
     "MissingDependencyError": "graph_handoff.errors",
@@ -48,6 +53,7 @@ _HOMES = {
     "Step": "graph_handoff.plan",
     "Tool": "graph_handoff.delegation",
     "Toolset": "graph_handoff.delegation",
+    "ToolsetError": "graph_handoff.errors",
     "UnfaithfulError": "graph_handoff.errors",
     "execute": "graph_handoff.execution",
     "load_protocol": "graph_handoff.protocols",
@@ -57,6 +63,7 @@ _HOMES = {
 """Where each public name lives; it is imported when it is first asked for, so that the command line starts quickly."""
 
 __all__ = [
+    "ArtefactError",
     "CodecError",
     "ConfigError",
     "Decision",
@@ -64,6 +71,7 @@ __all__ = [
     "Execution",
     "Graph",
     "GraphError",
+    "Handoff",
     "HandoffError",
     "InputError",
     "MissingDependencyError",
@@ -78,6 +86,7 @@ __all__ = [
     "Step",
     "Tool",
     "Toolset",
+    "ToolsetError",
     "UnfaithfulError",
     "execute",
     "load_protocol",

@@ -9,7 +9,7 @@ from typing import Any
 
 from graph_handoff.errors import ConfigError, HandoffError, InputError
 from graph_handoff.extras import Extra
-from graph_handoff.files import read_object
+from graph_handoff.files import read_object, sha256_file, sha256_json
 
 CHECKPOINTS = Path("checkpoints")
 EXPORT_FILE = "handoff.json"
@@ -23,6 +23,8 @@ HUB = "hf:"
 _ON_HUB = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})")
 SAFE_FILES = ("*.safetensors", "*.json", "*.txt", "*.onnx", "*.md", "*.jinja")
 """What is downloaded of a repository, whatever else it holds."""
+HASHED_FILES = ("*.safetensors", "vocabulary.json", "tokenizer.json", "writer.json")
+"""What `folder_hash` reads."""
 
 
 class DownloadError(HandoffError):
@@ -106,6 +108,12 @@ def count_parameters(model: Any) -> int:
 def model_folder(run: Path) -> Path:
     """Where the model's files are: below `model/` in a run, beside each other in an export."""
     return run if (run / EXPORT_FILE).is_file() else run / MODEL_FOLDER
+
+
+def folder_hash(folder: Path) -> str:
+    """Sixteen hex digits of a SHA-256 over the files that make a model what it is; the same for a run and for its export."""
+    files = sorted(file for pattern in HASHED_FILES for file in folder.glob(pattern))
+    return sha256_json({file.name: sha256_file(file) for file in files})[:16]
 
 
 def _download(name: str, extra: str) -> Path:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from graph_handoff.errors import InputError
+from graph_handoff.fingerprint import mark_of, words_of
 from graph_handoff.graph import Graph
 
 _NAME_WORD = re.compile(r"[^\W_]+")
@@ -99,6 +100,16 @@ class Toolset(Mapping[str, Tool]):
     def full_names(self) -> Mapping[str, str]:
         """Short name -> full name."""
         return {short: name for name, short in self.short_names.items()}
+
+    @cached_property
+    def marks(self) -> Mapping[str, str]:
+        """Tool -> eight hex digits that change with whatever changes how a handoff is read (`graph_handoff.fingerprint`)."""
+        return {name: mark_of(name, tool.parameters) for name, tool in self._tools.items()}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Two words for all of the tools, in whatever order they are listed."""
+        return words_of(self.marks)
 
     @cached_property
     def words(self) -> frozenset[str]:

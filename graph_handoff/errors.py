@@ -67,6 +67,14 @@ class CodecError(InputError):
     """Text that a codec or a protocol cannot read back."""
 
 
+class ToolsetError(CodecError):
+    """A handoff that was written for other tools than the receiver has."""
+
+
+class ArtefactError(CodecError):
+    """A handoff that another model wrote than the receiver reads it with."""
+
+
 class UnfaithfulError(CodecError):
     """A model wrote an identifier that its source does not hold."""
 

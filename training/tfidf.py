@@ -105,7 +105,7 @@ def curve(
     for row in track(rows, "trying shares"):
         trial = _Trial(environment_of(row, recorded), row)
         for seed in range(config.seed, config.seed + config.phrasings):
-            words = prose.encode(row.delegation, seed)
+            words = prose.text_of(row.delegation, seed)
             for keep, chosen_by in keywords.items():
                 text = " ".join(chosen_by.of(words))
                 tokens[keep].append(count_tokens(text))

@@ -15,6 +15,7 @@ from eval.trial import Usage
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import HandoffError
 from graph_handoff.execution import StepOutcome
+from graph_handoff.handoff import Handoff
 from graph_handoff.protocols import Reading
 
 ModelRole = Literal["orchestrator", "executor", "router", "user", "judge", "teacher"]
@@ -31,7 +32,7 @@ class ExecutorError(HandoffError):
 class Received:
     """A handoff as its receiver has it."""
 
-    handoff: str
+    handoff: Handoff
     """As it crossed."""
     reading: Reading
     """What the protocol read in it: `reading.text` is for a model, `reading.plan` for a script."""

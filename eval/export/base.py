@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ExportKind:
     """One kind of model: where its files are in a run, what proves that they load, and what its card says."""
 
     name: str
@@ -43,6 +43,8 @@ class Kind:
     """What the lines with transformers alone leave to their user."""
     tokenizer: str = "AutoTokenizer"
     """The class of transformers that loads its tokenizer as it was trained."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """What its training measures -> what the card calls it."""
     onnx: bool = False
     """Whether the run has ONNX files beside the model."""
     picture: Callable[[Path, str], str | None] | None = None

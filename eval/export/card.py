@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from eval.export.adapter import MINILM, Base
-from eval.export.base import Kind
+from eval.export.base import ExportKind
 from eval.export.package import PICTURE_FILE, Run
 from eval.export.results import CardResult, Results
 from eval.report.model import ProtocolSummary
@@ -60,7 +60,7 @@ def licence(chosen: str | None, base: Base | None) -> str:
 class Subject(NamedTuple):
     """What a card is about."""
 
-    kind: Kind
+    kind: ExportKind
     run: Run
     base: Base | None
     licence: str
@@ -107,7 +107,7 @@ def metadata(subject: Subject) -> ModelCardData:
     )
 
 
-def _entries(kind: Kind, results: Results, result: CardResult) -> list[EvalResult]:
+def _entries(kind: ExportKind, results: Results, result: CardResult) -> list[EvalResult]:
     from huggingface_hub import EvalResult
 
     row, suite = result.row, results.suite
@@ -168,11 +168,12 @@ def write_card(subject: Subject) -> str:
         lstrip_blocks=True,
         autoescape=False,  # Markdown, and every value is a record of this project or a configuration
     )
-    environment.filters.update(percent=percent, count=count, times=times, title=metric_title, value=metric_value)
+    environment.filters.update(percent=percent, count=count, times=times, value=metric_value)
     places = {"repo": subject.repo or REPO_PLACE, "revision": REVISION_PLACE}
     text = environment.get_template(TEMPLATE).render(
         subject=subject,
         kind=kind,
+        words={key: metric_title(key, kind.metrics) for key in subject.run.metrics},
         results=subject.results,
         metrics={key: value for key, value in subject.run.metrics.items() if isinstance(value, int | float | str)},
         picture=PICTURE_FILE if (subject.folder / PICTURE_FILE).exists() else None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
+from graph_handoff.protocols.graph_writer.protocol import Rl
 
-KIND = Kind(
+KIND = ExportKind(
     name="grpo",
-    stage="train grpo",
+    stage=Rl.stage,
+    metrics=Rl.metrics,
     title="graph writer, trained with GRPO",
     auto="AutoModelForCausalLM",
     task="text-generation",
@@ -29,7 +31,7 @@ KIND = Kind(
     load_here=(
         "from graph_handoff import load_protocol",
         'protocol = load_protocol("rl", run="hf:{repo}@{revision}")',
-        "text = protocol.encode(delegation, seed=0)",
+        "handoff = protocol.encode(delegation)",
     ),
     tokenizer="PreTrainedTokenizerFast",  # AutoTokenizer splits words in Qwen's way, whatever tokenizer.json says
 )

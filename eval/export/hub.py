@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from eval.export.base import Kind
+from eval.export.base import ExportKind
 from eval.export.package import FileInfo, list_files
 from eval.export.proof import TOLERANCE, check_onnx, difference, logits
 from graph_handoff.console import say
@@ -47,7 +47,7 @@ class Pushed(NamedTuple):
     """The largest absolute difference of two logits."""
 
 
-def push(kind: Kind, folder: Path, expected: torch.Tensor, hub: Repository, *, private: bool, overwrite: bool) -> Pushed:
+def push(kind: ExportKind, folder: Path, expected: torch.Tensor, hub: Repository, *, private: bool, overwrite: bool) -> Pushed:
     """Send an export as one commit, load it again from there, compare its logits with `expected`; only then it counts.
 
     Raises PushError.
@@ -146,7 +146,7 @@ class Repository:
         whole = len(there) == len(files) and all(_same(there.get(file.path), file) for file in files)
         return head if whole else None
 
-    def verify(self, kind: Kind, expected: torch.Tensor, files: Sequence[FileInfo], revision: str) -> float:
+    def verify(self, kind: ExportKind, expected: torch.Tensor, files: Sequence[FileInfo], revision: str) -> float:
         """Download the revision into a fresh folder, compare every file's hash and the logits; returns their difference."""
         with tempfile.TemporaryDirectory(prefix="handoff-verify-") as name:
             fresh = Path(name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
+from graph_handoff.protocols.lingua.protocol import LinguaProse
 
-KIND = Kind(
+KIND = ExportKind(
     name="lingua",
-    stage="train lingua",
+    stage=LinguaProse.stage,
+    metrics=LinguaProse.metrics,
     title="token classifier for prompt compression",
     auto="AutoModelForTokenClassification",
     task="token-classification",
@@ -28,7 +30,7 @@ KIND = Kind(
     load_here=(
         "from graph_handoff import load_protocol",
         'protocol = load_protocol("lingua", run="hf:{repo}@{revision}")',
-        "text = protocol.encode(delegation, seed=0)",
+        "handoff = protocol.encode(delegation)",
     ),
 )
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from eval.export.adapter import Base, base_of, merge, pin
-from eval.export.base import Kind
+from eval.export.base import ExportKind
 from eval.export.safety import safe_files
 from graph_handoff.artefacts import (
     COMPLETE_FILE,
@@ -53,7 +53,7 @@ class Run(NamedTuple):
     metrics: dict[str, Any]
 
 
-def read_run(folder: Path, kind: Kind) -> Run:
+def read_run(folder: Path, kind: ExportKind) -> Run:
     """`folder`, or the run of that name below `checkpoints/`. Raises InputError for one that is not finished, not there, or of
     another stage."""
     folder = folder_with(MODEL_FOLDER, folder)
@@ -68,7 +68,7 @@ def read_run(folder: Path, kind: Kind) -> Run:
     return Run(folder, manifest, read_metrics(folder))
 
 
-def collect(run: Run, kind: Kind, target: Path, *, merged: bool = False) -> Base | None:
+def collect(run: Run, kind: ExportKind, target: Path, *, merged: bool = False) -> Base | None:
     """Copy the run's model to `target`, flat, ONNX files below `onnx/`; returns its base.
 
     Raises InputError for an unsafe file (`safety`), a missing one, or a base that is not pinned.
@@ -98,7 +98,7 @@ def _shards(name: str, files: Mapping[Path, Path]) -> bool:
     return name == "model.safetensors" and Path("model.safetensors.index.json") in files
 
 
-def describe(run: Run, kind: Kind, base: Base | None, target: Path) -> None:
+def describe(run: Run, kind: ExportKind, base: Base | None, target: Path) -> None:
     """Write the training's metrics and `handoff.json`: what this is, and how it came to be. Paths of the machine are cut."""
     if run.metrics:
         write_text(target / METRICS_FILE, _pretty(run.metrics))

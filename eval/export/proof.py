@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval.export.base import Kind
+from eval.export.base import ExportKind
 from graph_handoff.errors import InputError
 from graph_handoff.protocols.graph_writer.model import ADAPTER_FILE
 
@@ -23,7 +23,7 @@ FAR = 1.0
 """The largest that eight bits may make; what decides alike is measured in training, on many tasks."""
 
 
-def logits(kind: Kind, folder: Path) -> torch.Tensor:
+def logits(kind: ExportKind, folder: Path) -> torch.Tensor:
     """All logits of the fixed inputs in one row, float32. Raises InputError where the folder cannot be loaded."""
     import torch
 
@@ -46,7 +46,7 @@ def logits(kind: Kind, folder: Path) -> torch.Tensor:
     return out
 
 
-def _load(kind: Kind, folder: Path) -> Any:
+def _load(kind: ExportKind, folder: Path) -> Any:
     import torch
     import transformers
 
@@ -58,7 +58,7 @@ def _load(kind: Kind, folder: Path) -> Any:
     return getattr(transformers, kind.auto).from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
 
 
-def inputs(kind: Kind, folder: Path, vocabulary: int) -> Sequence[Mapping[str, list[int]]]:
+def inputs(kind: ExportKind, folder: Path, vocabulary: int) -> Sequence[Mapping[str, list[int]]]:
     """The fixed sentences, tokenised; where there is no tokenizer, ids that run through the vocabulary.
 
     Raises InputError where the class that the card names does not tokenise as tokenizer.json says: AutoTokenizer may replace a
@@ -79,7 +79,7 @@ def inputs(kind: Kind, folder: Path, vocabulary: int) -> Sequence[Mapping[str, l
     return named
 
 
-def onnx_logits(kind: Kind, file: Path, folder: Path) -> torch.Tensor:
+def onnx_logits(kind: ExportKind, file: Path, folder: Path) -> torch.Tensor:
     """The same of an ONNX file, with the tokenizer of `folder`. Raises InputError."""
     import numpy as np
     import onnxruntime
@@ -104,7 +104,7 @@ def difference(first: torch.Tensor, second: torch.Tensor) -> float:
     return float((first - second).abs().max())
 
 
-def check_onnx(kind: Kind, folder: Path, expected: torch.Tensor) -> float | None:
+def check_onnx(kind: ExportKind, folder: Path, expected: torch.Tensor) -> float | None:
     """How far the ONNX file is from the model; None for a kind without one. Raises InputError past TOLERANCE."""
     if not kind.onnx:
         return None

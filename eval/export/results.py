@@ -9,14 +9,11 @@ from typing import Any, NamedTuple
 from data.runs.folder import TRIALS_FILE
 from eval.export.package import Run
 from eval.report.findings import measure
-from eval.report.load import load_published, load_run
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import ModelInfo, ProtocolSummary, SuiteInfo
 from eval.report.summary import summarise
 from graph_handoff.artefacts import MANIFEST_FILE, folder_with, read_manifest
 from graph_handoff.errors import InputError
-
-MEASURED_AGAIN = ("achieved_rate", "texts")
-"""What a protocol says of its model after the evaluation's own texts, in part under the name of a held-out metric."""
 
 
 class CardResult(NamedTuple):
@@ -48,7 +45,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
     of the same name that is another one (other held-out metrics).
     """
     folder = folder_with(TRIALS_FILE, folder)
-    loaded = load_run(folder)
+    loaded = load_evaluation(folder)
     made = _made_with(folder, run, loaded.suite)
     for name in protocols:
         if name not in loaded.suite.protocols:
@@ -104,8 +101,7 @@ def _names(options: Any, run: str) -> bool:
 
 def _same_model(folder: Path, protocol: str, info: ModelInfo, run: Run) -> None:
     """An evaluation records the held-out metrics of the model it loaded: they tell a model from one trained again."""
-    held_out = {key: value for key, value in info.training.items() if key not in MEASURED_AGAIN}
-    wrong = [key for key, value in held_out.items() if key in run.metrics and run.metrics[key] != value]
+    wrong = [key for key, value in info.training.items() if key in run.metrics and run.metrics[key] != value]
     if wrong:
         problem = f"it judged another model of that name: its held-out {wrong[0]} differs; evaluate this one"
         raise InputError(problem, file=folder, record=protocol, found=info.training[wrong[0]], allowed=str(run.metrics[wrong[0]]))

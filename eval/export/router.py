@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
 from eval.plots import calibration_svg
+from graph_handoff.routing.distilled import DistilledRouter
 
-KIND = Kind(
+KIND = ExportKind(
     name="router",
-    stage="train router",
+    stage=DistilledRouter.stage,
+    metrics=DistilledRouter.metrics,
     title="handoff router",
     auto="AutoModelForSequenceClassification",
     task="text-classification",

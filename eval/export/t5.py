@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.exporting import export
+from graph_handoff.protocols.t5.protocol import T5
 
-KIND = Kind(
+KIND = ExportKind(
     name="t5",
-    stage="train t5",
+    stage=T5.stage,
+    metrics=T5.metrics,
     title="T5 graph autoencoder",
     auto="AutoModelForSeq2SeqLM",
     task="text2text-generation",
@@ -31,7 +33,7 @@ KIND = Kind(
     load_here=(
         "from graph_handoff import load_protocol",
         'protocol = load_protocol("t5", run="hf:{repo}@{revision}")',
-        "text = protocol.encode(delegation, seed=0)",
+        "handoff = protocol.encode(delegation)",
     ),
 )
 

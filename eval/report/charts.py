@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eval.report.model import BenchmarkSummary, ProtocolSummary, SuiteInfo
-from eval.report.words import p_text, points, protocol_short, span
+from eval.report.words import p_text, points, span
 
 CHARACTER, LINE = 7.4, 15.0  # width and height of a 12 px character, on the safe side for any system font
 GAP, LEADING = 8.0, 1.0  # what stays free beside a label and above it: two names without a gap read as one
@@ -74,7 +74,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Point:
+class ScatterPoint:
     x: float
     y: float
     low: float | None
@@ -93,7 +93,7 @@ class Scatter:
     frame: Box
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
-    points: tuple[Point, ...]
+    points: tuple[ScatterPoint, ...]
     one: float
     """Where compression is 1: left of it a protocol is longer than the baseline."""
 
@@ -117,7 +117,7 @@ def scatter(suite: SuiteInfo, summary: BenchmarkSummary, total: bool) -> Scatter
         return frame.bottom - share * (frame.bottom - frame.top)
 
     spots = [(across(ratio), down(row.reward or 0.0)) for row, ratio in zip(rows, ratios, strict=True)]
-    names = [protocol_short(row.protocol, suite.titles) for row in rows]
+    names = [suite.short(row.protocol) for row in rows]
     bars = [_bar(x, row, down) for (x, _), row in zip(spots, rows, strict=True)]
     outer = Box(frame.left + 2, frame.top - 14, frame.right + 10, frame.bottom - 2)
     labels = place(spots, names, [bar for bar in bars if bar], outer)
@@ -129,7 +129,7 @@ def scatter(suite: SuiteInfo, summary: BenchmarkSummary, total: bool) -> Scatter
         x_ticks=tuple(Tick(round(across(t), 1), f"{t:g}×") for t in ticks if low <= t <= high),
         y_ticks=tuple(Tick(round(down(t / 100), 1), f"{t}") for t in (0, 20, 40, 60, 80, 100)),
         points=tuple(
-            Point(
+            ScatterPoint(
                 x=round(x, 1),
                 y=round(y, 1),
                 low=None if row.low is None else round(down(row.low), 1),

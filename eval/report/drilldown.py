@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from eval.report.model import SuiteInfo
-from eval.report.words import failure_title, listed, protocol_short, protocol_title, visible
+from eval.report.words import failure_title, listed, visible
 from eval.trial import StepRecord, Tokens, Trial
 
 STATUS = {
@@ -118,8 +118,8 @@ def _protocol(suite: SuiteInfo, trials: list[Trial], max_text: int) -> ProtocolV
     worst = failed[0] if failed else first
     return ProtocolView(
         protocol=first.protocol,
-        title=protocol_title(first.protocol, suite.titles),
-        short=protocol_short(first.protocol, suite.titles),
+        title=suite.title(first.protocol),
+        short=suite.short(first.protocol),
         outcome=(worst.failure or "unexplained") if failed else "passed",
         first=_view(first, max_text),
         others=_lines(first, rest),

@@ -15,7 +15,6 @@ from eval.report.words import (
     metric_value,
     percent,
     points,
-    protocol_title,
     span,
     times,
 )
@@ -82,7 +81,7 @@ def _comparisons(suite: SuiteInfo, benchmarks: Sequence[BenchmarkSummary]) -> st
         0: "no difference that can be told from chance",
     }
     parts = [_group([item for item in declared if item[0].sign == sign], what) for sign, what in outcomes.items()]
-    base = protocol_title(suite.baseline, suite.titles)
+    base = suite.title(suite.baseline)
     plural = "" if len(declared) == 1 else "s"
     shown = "; ".join(part for part in parts if part)
     return f"Of {len(declared)} declared comparison{plural} with {base}, after Holm's correction at 5 %: {shown}."
@@ -162,7 +161,7 @@ def router_sentences(suite: SuiteInfo) -> list[str]:
     sentences = []
     for protocol, info in suite.routers.items():
         learned = info.training
-        text = f"For {protocol_title(protocol, suite.titles)}, {info.run} decides ({count(info.parameters)} parameters)"
+        text = f"For {suite.title(protocol)}, {info.run} decides ({count(info.parameters)} parameters)"
         agreement, ece = learned.get("agreement_at_threshold"), learned.get("ece")
         if isinstance(agreement, float) and isinstance(ece, float):
             text += (
@@ -221,7 +220,7 @@ def _compressors(suite: SuiteInfo, verdicts: Sequence[Verdict]) -> str:
         for verb, group in groups.items():
             rest = [v for v in group if v is not first]
             if rest:
-                names = listed([f"{protocol_title(v.protocol, suite.titles)} ({count(v.wire)})" for v in rest])
+                names = listed([f"{suite.title(v.protocol)} ({count(v.wire)})" for v in rest])
                 also = ", too" if first in group else ""
                 parts.append(f"{names} {_PLURAL[verb] if len(rest) > 1 else verb} it{also}.")
     return " ".join(parts)
@@ -253,7 +252,7 @@ def judgement(suite: SuiteInfo, verdict: Verdict) -> tuple[str, str]:
 
 def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
     """Whether a trained compressor beats the lossless form that needs no training, in tokens and in fidelity."""
-    name, other = protocol_title(verdict.protocol, suite.titles), protocol_title(LOSSLESS, suite.titles)
+    name, other = suite.title(verdict.protocol), suite.title(LOSSLESS)
     verb, why = judgement(suite, verdict)
     return (
         f"On {title_of(verdict.benchmark)}, {name} {verb} {other}, the lossless form without training: "

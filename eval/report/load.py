@@ -14,7 +14,7 @@ from graph_handoff.errors import InputError, did_you_mean
 from graph_handoff.files import read_json, sha256_file
 
 
-class Run(NamedTuple):
+class Evaluation(NamedTuple):
     """A run as the report sees it: trials in the order of their keys, and the hashes of what was read."""
 
     suite: SuiteInfo
@@ -23,7 +23,7 @@ class Run(NamedTuple):
     suite_sha256: str
 
 
-def load_run(folder: Path) -> Run:
+def load_evaluation(folder: Path) -> Evaluation:
     """Read `suite.json` and `trials.jsonl`.
 
     Raises InputError where one is missing, empty or malformed, where the suite contradicts itself, and where a trial
@@ -43,7 +43,7 @@ def load_run(folder: Path) -> Run:
     for benchmark in sorted({trial.benchmark for trial in trials}):
         if (benchmark, suite.baseline) not in present:
             raise InputError(f"no trial of the baseline {suite.baseline!r} on {benchmark}", file=path)
-    return Run(suite, tuple(trials), sha256_file(path), sha256_file(folder / SUITE_FILE))
+    return Evaluation(suite, tuple(trials), sha256_file(path), sha256_file(folder / SUITE_FILE))
 
 
 def read_suite(path: Path) -> SuiteInfo:

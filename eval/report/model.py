@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from eval.report.words import COMPUTED
 from eval.trial import Frozen
 
 LOSSLESS = "compact"
+
+
+class ProtocolWords(Frozen):
+    """What the report calls a protocol."""
+
+    title: str
+    short: str
+    """For charts; at most 18 characters of it are shown."""
+    meaning: str = ""
+    """What it sends: a sentence."""
 
 
 class ModelInfo(Frozen):
@@ -17,6 +28,8 @@ class ModelInfo(Frozen):
     parameters: int = Field(ge=0)
     training: dict[str, float | str | None] = Field(default_factory=dict)
     """Its held-out metrics, as its training recorded them."""
+    here: dict[str, float] = Field(default_factory=dict)
+    """How it was set for this suite, such as `asked_rate`. The report adds the mean figures of its trials, and their number."""
 
 
 class SuiteInfo(Frozen):
@@ -42,10 +55,28 @@ class SuiteInfo(Frozen):
     """By protocol."""
     routers: dict[str, ModelInfo] = Field(default_factory=dict)
     """Trained routers, by the protocol for which they decide."""
-    titles: dict[str, str] = Field(default_factory=dict)
-    """Names for people, for protocols that the report does not know."""
+    words: dict[str, ProtocolWords] = Field(default_factory=dict)
+    """By protocol: its class's words, or those of the configuration."""
+    metrics: dict[str, str] = Field(default_factory=dict)
+    """What the protocols' trainings and handoffs measure -> what the report calls it, with the unit."""
     versions: dict[str, str] = Field(default_factory=dict)
     """Package versions and revision of the run; the report shows these, never those of the machine that builds it."""
+
+    def named(self, protocol: str) -> ProtocolWords:
+        """The words of a protocol or of a row that the report computes; its own name where there are none."""
+        if protocol in self.words:
+            return self.words[protocol]
+        known = COMPUTED.get(protocol)
+        return ProtocolWords(title=protocol, short=protocol) if known is None else ProtocolWords(**known._asdict())
+
+    def title(self, protocol: str) -> str:
+        """For tables and sentences."""
+        return self.named(protocol).title
+
+    def short(self, protocol: str) -> str:
+        """For charts: at most 18 characters."""
+        name = self.named(protocol).short
+        return name if len(name) <= 18 else f"{name[:17]}…"
 
 
 class TokenMeans(Frozen):

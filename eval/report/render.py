@@ -17,7 +17,7 @@ from eval.report import charts, words
 from eval.report.drilldown import TaskView
 from eval.report.findings import SCRIPTED, measure, router_sentences
 from eval.report.model import Published, Summary
-from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, PATTERNS, PROTOCOLS, Name, listed, protocol_title
+from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, PATTERNS, listed
 
 TEMPLATES = Path(__file__).with_name("templates")
 DECIMALS = 6  # of the numbers in report.json: more than is known, less than what differs between processors
@@ -109,7 +109,7 @@ def _context(summary: Summary, published: Published) -> dict[str, Any]:
     rows = [row for benchmark in summary.benchmarks for row in benchmark.protocols]
     occurring = {kind for row in rows for kind in row.failures}
     bounds = list(dict.fromkeys(oracle.row.protocol for benchmark in summary.benchmarks for oracle in benchmark.oracles))
-    titles = {name: protocol_title(name, suite.titles) for name in (*suite.protocols, *bounds, ORACLE)}
+    titles = {name: suite.title(name) for name in (*suite.protocols, *bounds, ORACLE)}
     shown = [benchmark.benchmark for benchmark in summary.benchmarks if suite.published]
     return {
         "summary": summary,
@@ -121,11 +121,11 @@ def _context(summary: Summary, published: Published) -> dict[str, Any]:
         "kinds": {kind: meaning for kind, meaning in FAILURES.items() if kind in occurring},
         "titles": titles,
         "benchmark_titles": {benchmark.benchmark: benchmark.title for benchmark in summary.benchmarks},
-        "protocols": [PROTOCOLS.get(name, Name(titles[name], titles[name], "")) for name in (*suite.protocols, *bounds)],
+        "protocols": [suite.named(name) for name in (*suite.protocols, *bounds)],
         "patterns": PATTERNS,
         "routed": any(benchmark.routing is not None for benchmark in summary.benchmarks),
         "routers": router_sentences(suite),
-        "metrics": list(dict.fromkeys(name for model in suite.models.values() for name in model.training)),
+        "metrics": list(dict.fromkeys(name for model in suite.models.values() for name in (*model.training, *model.here))),
         "overhead": any(row.tokens is not None and row.tokens.overhead for row in rows),
         "family": listed([titles[name] for name in suite.family]),
         "published": {name: published.benchmarks[name] for name in shown if name in published.benchmarks},

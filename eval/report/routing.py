@@ -8,7 +8,7 @@ from itertools import combinations
 
 from eval.oracle import best_of
 from eval.report.model import Agreement, PatternRow, RouterSummary, RoutingSummary, SuiteInfo
-from eval.report.words import ORACLE, ORACLE_ALL, PATTERNS, protocol_title
+from eval.report.words import ORACLE, ORACLE_ALL, PATTERNS
 from eval.statistics import Unit
 from eval.trial import Trial
 
@@ -70,7 +70,7 @@ def _router(suite: SuiteInfo, protocol: str, trials: Trials, oracle: Trials, ide
     costs = [trial.tokens.overhead for trial in decided.values() if trial.route is not None and not trial.route.failed]
     return RouterSummary(
         protocol=protocol,
-        title=protocol_title(protocol, suite.titles),
+        title=suite.title(protocol),
         routers=tuple(sorted({trial.route.router for trial in decided.values() if trial.route is not None})),
         trials=len(decided),
         graph=_share(map(_graph, decided.values())),
@@ -88,8 +88,8 @@ def _agreement(suite: SuiteInfo, routed: Groups, pair: tuple[str, str]) -> Agree
     one, other = (routed[name] for name in pair)
     both = [unit for unit in one if unit in other and one[unit].route is not None and other[unit].route is not None]
     return Agreement(
-        first=protocol_title(pair[0], suite.titles),
-        second=protocol_title(pair[1], suite.titles),
+        first=suite.title(pair[0]),
+        second=suite.title(pair[1]),
         share=_share(_graph(one[unit]) == _graph(other[unit]) for unit in both),
         trials=len(both),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from eval import statistics
 from eval.benchmarks import title_of
 from eval.report.findings import findings, verdict_sentence, warnings
-from eval.report.load import Run
+from eval.report.load import Evaluation
 from eval.report.model import (
     LOSSLESS,
     BenchmarkSummary,
@@ -25,7 +25,7 @@ from eval.report.model import (
     Verdict,
 )
 from eval.report.routing import oracles, routing
-from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, SHARES, protocol_title
+from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, SHARES, TEXTS
 from eval.statistics import Unit
 from eval.trial import Trial
 
@@ -34,9 +34,9 @@ Grid = dict[str, dict[str, Trials]]
 """benchmark -> protocol -> (task, seed) -> trial, all in the suite's order."""
 
 
-def summarise(run: Run, published: Published, title: str) -> Summary:
+def summarise(run: Evaluation, published: Published, title: str) -> Summary:
     """Every number of the report. Depends on the trials and the suite only, not on their order in the file."""
-    suite, grid = run.suite, arrange(run)
+    suite, grid = _with_figures(run), arrange(run)
     differences = _differences(suite, grid)
     benchmarks = tuple(
         _benchmark(suite, benchmark, groups, differences, published if suite.published else None)
@@ -55,7 +55,22 @@ def summarise(run: Run, published: Published, title: str) -> Summary:
     )
 
 
-def arrange(run: Run) -> Grid:
+def _with_figures(run: Evaluation) -> SuiteInfo:
+    """The suite, its models with the mean figures of the handoffs that they wrote; each text counts once, whatever the seeds."""
+    texts: dict[str, dict[tuple[str, str, str], dict[str, float]]] = {}
+    for trial in run.trials:
+        if trial.figures:
+            texts.setdefault(trial.protocol, {})[trial.benchmark, trial.task_id, trial.handoff] = trial.figures
+    models = dict(run.suite.models)
+    for protocol in models.keys() & texts.keys():
+        measured = list(texts[protocol].values())
+        means = {name: _mean([figures[name] for figures in measured]) for name in measured[0]}
+        here = {**models[protocol].here, **means, TEXTS: float(len(measured))}
+        models[protocol] = models[protocol].model_copy(update={"here": here})
+    return run.suite.model_copy(update={"models": models})
+
+
+def arrange(run: Evaluation) -> Grid:
     """The trials by benchmark and protocol; benchmarks without a trial are left out (the warnings name them)."""
     grid: Grid = {}
     found = {trial.benchmark for trial in run.trials}
@@ -166,7 +181,7 @@ def _protocol(
     passed = sum(trial.reward == 1 for trial in trials.values())
     return ProtocolSummary(
         protocol=protocol,
-        title=protocol_title(protocol, suite.titles),
+        title=suite.title(protocol),
         trials=len(trials),
         missing=expected - len(trials),
         reward=mean.mean,

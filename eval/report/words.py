@@ -9,7 +9,7 @@ MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
 
 
 class Name(NamedTuple):
-    """A protocol's name for people, the short one for charts, and what it sends."""
+    """A row's name for people, the short one for charts, and what it is."""
 
     title: str
     short: str
@@ -19,61 +19,7 @@ class Name(NamedTuple):
 ORACLE, ORACLE_ALL = "oracle", "oracle-all"
 """Names of the rows that are computed, not run: no protocol may be called so."""
 
-PROTOCOLS: dict[str, Name] = {
-    "nl": Name("Prose (NL)", "Prose", "The plan in plain sentences, as an orchestrator would write it."),
-    "ngh": Name("NGH (JSON)", "NGH JSON", "The plan as a typed graph (NGH) in minified JSON, with executor instructions."),
-    "ngh-bare": Name("NGH without instructions", "NGH bare", "The same graph without the executor instructions: an ablation."),
-    "compact": Name("Compact NGH", "Compact", "The same graph in a short line-based text, lossless and without training."),
-    "routed": Name("Routed NGH", "Routed", "A router decides for each task whether the graph or prose crosses; no training."),
-    "routed-distilled": Name(
-        "Routed NGH, distilled router",
-        "Routed, distilled",
-        "A small classifier decides, which learned the rule router's decisions on other tasks.",
-    ),
-    "routed-compact": Name("Routed compact NGH", "Routed compact", "The rule router again; the graph crosses in compact form."),
-    "rl": Name(
-        "GRPO writer (RL)",
-        "GRPO",
-        "The graph in compact form, written by a decoder model from the prose plan; trained by examples, then by GRPO. Prose "
-        "crosses where what it writes fails the checks.",
-    ),
-    "rl-sft": Name("GRPO writer before GRPO", "SFT", "The same model as the examples left it, before GRPO: where it started."),
-    "t5": Name(
-        "T5 autoencoder",
-        "T5",
-        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong. Nothing is "
-        "lost by construction, whatever the model: what training saves is tokens.",
-    ),
-    "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
-    "t5-text": Name(
-        "T5 without graph supervision",
-        "T5 text",
-        "The same model taught to rebuild the prose plan, which the receiver then reads: an ablation.",
-    ),
-    "hybrid": Name(
-        "Hybrid",
-        "Hybrid",
-        "The plan's calls in compact form, unchanged, and the user's request in fewer words by the token classifier.",
-    ),
-    "lingua": Name(
-        "LLMLingua-2, graph labels",
-        "LLMLingua-2",
-        "The prose plan without the words that a token classifier leaves out; it learned from graphs which words are needed.",
-    ),
-    "lingua-blind": Name(
-        "LLMLingua-2, blind labels",
-        "Blind",
-        "The same classifier, taught by word weights instead of graphs: an ablation.",
-    ),
-    "lingua-published": Name(
-        "LLMLingua-2 as published", "LLMLingua-2*", "The prose plan through the published token classifier."
-    ),
-    "delta": Name(
-        "Predictive delta",
-        "Delta",
-        "A plan that both sides know, the values of this one, and an edit script from the one to the other. Nothing is lost.",
-    ),
-    "tfidf": Name("TF-IDF keywords", "TF-IDF", "The words of the prose plan that weigh most."),
+COMPUTED: dict[str, Name] = {
     ORACLE: Name("Oracle", "Oracle", "The best of the declared formats for each task, chosen after the outcome is known."),
     ORACLE_ALL: Name("Oracle, all formats", "Oracle, all", "The same over every protocol on this page that is not routed."),
 }
@@ -129,19 +75,6 @@ SHARES = ("validity", "node_f1", "edge_f1", "argument_name_f1", "argument_value_
 """Graph metrics for which a handoff that gives no graph counts 0."""
 
 
-def protocol_title(protocol: str, titles: dict[str, str]) -> str:
-    """The declared title, else the known one, else the raw name."""
-    if protocol in titles:
-        return titles[protocol]
-    return PROTOCOLS[protocol].title if protocol in PROTOCOLS else protocol
-
-
-def protocol_short(protocol: str, titles: dict[str, str]) -> str:
-    """For charts: at most 18 characters."""
-    name = PROTOCOLS[protocol].short if protocol in PROTOCOLS else titles.get(protocol, protocol)
-    return name if len(name) <= 18 else f"{name[:17]}…"
-
-
 def failure_title(kind: str) -> str:
     return FAILURES[kind][0]
 
@@ -195,6 +128,9 @@ def share(value: float | None) -> str:
     return "0.99+" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
+TEXTS = "texts"
+"""How many different handoffs an evaluation's own figures are the means of."""
+
 METRICS: dict[str, str] = {
     "held_out_plans": "Held-out plans, of every domain of the corpus (count)",
     "too_long_plans": "Held-out plans too long for the model (count)",
@@ -204,81 +140,37 @@ METRICS: dict[str, str] = {
     "argument_name_f1": "Argument name F1 (0 to 1)",
     "argument_value_f1": "Argument value F1 (0 to 1)",
     "order_violations": "Order edges broken (mean count)",
-    "hints_a_plan": "Hints that a plan needs (mean count)",
-    "tokens_a_plan": "Tokens that the model writes for a plan (mean count)",
-    "values_a_plan": "Values sent with a plan (mean count)",
-    "reward": "Reward (0 to 1)",
-    "whole": "Plans written whole (share)",
     "repair_rate": "Repaired to be read (share)",
-    "failure_rate": "Could not be scored (share)",
-    "valid_part": "Reward part: valid (0 to 1)",
-    "faithful_part": "Reward part: faithful (0 to 1)",
-    "fidelity_part": "Reward part: fidelity (0 to 1)",
-    "brevity_part": "Reward part: brevity (0 to 1)",
-    "reward_gain": "Reward gained by GRPO, on the same plans",
-    "reward_gain_low": "Reward gained by GRPO, lower end of its 95 % interval",
-    "reward_gain_high": "Reward gained by GRPO, upper end of its 95 % interval",
-    "f1": "Words to keep: F1 (0 to 1)",
-    "precision": "Words to keep: precision (share)",
-    "recall": "Words to keep: recall (share)",
-    "prose_value_f1": "Argument value F1, read from the whole prose (0 to 1)",
-    "short_value_f1": "Argument value F1, read from the shortened prose (0 to 1)",
-    "asked_rate": "Tokens to keep, as asked for here (share)",
-    "achieved_rate": "Tokens kept (share)",
-    "texts": "Texts shortened (count)",
-    "training_plans": "Plans learned from (count)",
-    "plan_prototypes": "Prototypes of plans (count)",
-    "step_prototypes": "Prototypes of steps (count)",
-    "part_prototypes": "Prototypes of parts of steps (count)",
-    "tokens_a_message": "Tokens of a message (mean count)",
-    "in_compact_form": "Sent in compact form, which was shorter (share)",
-    "edits_a_plan": "Edits of a plan (mean count)",
-    "steps_predicted": "Steps predicted right (share)",
-    "steps_known": "Steps known from training (share)",
-    "keep": "Words that are kept (share)",
-    "agreement": "Agreement with the teacher at even odds (share)",
-    "agreement_at_threshold": "Agreement with the teacher at the threshold (share)",
-    "always_prose": "What prose for every task would reach (share)",
-    "graph_share": "Sent as graphs at the threshold (share)",
-    "tasks": "Tasks judged (count)",
-    "ece_before": "Calibration error before temperature scaling (0 to 1)",
-    "ece": "Calibration error (0 to 1)",
-    "temperature": "Temperature",
-    "threshold": "Threshold (0 to 1)",
-    "default_weights": "Weights used by default",
-    "int8_agreement": "int8 decides like fp32 (share)",
-    "onnx_difference": "ONNX against torch, largest difference of logits",
-    "reloaded_difference": "Loaded again against trained, largest difference of logits",
-    "teacher": "Teacher",
 }
-"""What trainings measure, with the unit."""
+"""What trainings of any protocol measure, with the unit; a protocol's class has words for what only its own training does."""
 
 PREFIXES = {"eval_": "", "held_out_": "", "hinted_": "With hints: ", "alone_": "Without hints: ", "start_": "Before GRPO: "}
 """Of a metric's name, and what they say of it."""
 
-NOT_HELD_OUT = frozenset({"held_out_plans", "too_long_plans", "asked_rate", "achieved_rate", "texts", "training_plans", "keep"})
-"""What is not measured on held-out plans: settings, counts (those of prototypes besides), the evaluation's own texts."""
+COUNT = "(count)"
+"""The unit of what is counted, and not measured on held-out plans."""
 
 
-def metric_title(name: str) -> str:
-    """Label of a metric, known or not: `eval_node_f1` as `Node F1 (0 to 1)`."""
-    if name in METRICS:
-        return METRICS[name]
-    for prefix, words in PREFIXES.items():
+def metric_title(name: str, own: Mapping[str, str]) -> str:
+    """Label of a metric, known or not: `eval_node_f1` as `Node F1 (0 to 1)`. `own`: the words of the protocols' classes."""
+    words = {**METRICS, **own}
+    if name in words:
+        return words[name]
+    for prefix, said in PREFIXES.items():
         if name.startswith(prefix):
-            title = metric_title(name.removeprefix(prefix))
-            return f"{words}{title[0].lower()}{title[1:]}" if words else title
+            title = metric_title(name.removeprefix(prefix), own)
+            return f"{said}{title[0].lower()}{title[1:]}" if said else title
     parts = name.split("_")
     for end in range(len(parts) - 1, 0, -1):
-        title, _, unit = METRICS.get("_".join(parts[:end]), "").rpartition(" (")
+        title, _, unit = words.get("_".join(parts[:end]), "").rpartition(" (")
         if title:
             return f"{title}, {' '.join(parts[end:])} ({unit}"
     return name.replace("_", " ").capitalize()
 
 
-def metric_plans(training: Mapping[str, float | str | None], name: str) -> float | str | None:
+def metric_plans(training: Mapping[str, float | str | None], name: str, own: Mapping[str, str]) -> float | str | None:
     """How many held-out plans a model's figure was measured on; None where it has no such figure."""
-    if training.get(name) is None or name in NOT_HELD_OUT or name.endswith("_prototypes"):
+    if training.get(name) is None or metric_title(name, own).endswith(COUNT):
         return None
     return training.get("held_out_plans")
 

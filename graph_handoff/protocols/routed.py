@@ -1,28 +1,28 @@
 """Routed NGH: a router decides, delegation by delegation, whether a graph crosses or prose.
 
-The receiver must know which of the two it reads. A handoff that begins with MARK is a graph; anything else is prose, and prose
-that would itself begin so (a mark after any number of ESCAPEs) is sent with one ESCAPE more. The mark is counted in the tokens.
+The handoff's form says which of the two it is, and only a graph brings instructions with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import ConfigError
-from graph_handoff.protocols import PROTOCOLS, Protocol
-from graph_handoff.protocols.base import Reading
+from graph_handoff.handoff import Handoff
+from graph_handoff.protocols import PROTOCOLS
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.routing import ROUTERS, Decision, Router
 
-MARK, ESCAPE = "@\n", " "
 
-
-class Routed:
-    """A router, a protocol for graphs, and one for prose; `decide` and `instructions_for` make it `protocols.Routing`."""
+class Routed(Protocol):
+    """A router, a protocol for graphs, and one for prose. It keeps nothing between two calls."""
 
     name = "routed"
+    title = "Routed NGH"
+    short = "Routed"
+    meaning = "A router decides for each task whether the graph or prose crosses; no training."
 
     def __init__(
         self,
@@ -38,45 +38,56 @@ class Routed:
         self.router: Router = ROUTERS.make(router, router_options or {}, ("router", "router_options"))
         self.graph: Protocol = PROTOCOLS.make(graph, graph_options or {}, ("graph", "graph_options"))
         self.prose: Protocol = PROTOCOLS.make(prose, {}, ("prose", "prose"))
-        self._last: tuple[Delegation, Decision] | None = None
 
     def decide(self, delegation: Delegation) -> Decision:
-        """The router's decision; it is asked once for a delegation that comes several times in a row (other seeds)."""
-        last = self._last
-        if last is None or last[0] is not delegation:
-            last = self._last = (delegation, self.router.route(delegation))
-        return last[1]
+        """Ask the router: once for each call."""
+        return self.router.route(delegation)
 
     def instructions(self, tools: Toolset) -> str:
         """For a receiver that is told once for all: how to read a graph. Prose needs nothing."""
         return self.graph.instructions(tools)
 
-    def instructions_for(self, text: str, tools: Toolset) -> str:
+    def instructions_for(self, handoff: Handoff, tools: Toolset) -> str:
         """Only a graph brings instructions with it."""
-        return (self.graph if text.startswith(MARK) else self.prose).instructions(tools)
+        return self._chosen(handoff.form)[0].instructions(tools)
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
-        if self.decide(delegation).format == "graph":
-            return MARK + self.graph.encode(delegation, seed)
-        text = self.prose.encode(delegation, seed)
-        return ESCAPE + text if _looks_marked(text) else text
+    def encode(self, delegation: Delegation, seed: int = 0, decision: Decision | None = None) -> Handoff:
+        """The handoff in the form that `decision` says; without one the router is asked."""
+        decision = decision or self.decide(delegation)
+        chosen = self.graph if decision.format == "graph" else self.prose
+        written = chosen.write(delegation, seed)
+        form = chosen.name if written.form is None else f"{chosen.name}/{written.form}"
+        artefact = written.artefact or chosen.artefact
+        return self.sealed(written._replace(form=form, decision=decision, artefact=artefact), delegation.tools, seed)
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
-        if text.startswith(MARK):
-            protocol, inner = self.graph, text.removeprefix(MARK)
-        else:
-            protocol, inner = self.prose, text.removeprefix(ESCAPE) if _looks_marked(text) else text
-        reading = protocol.decode(inner, tools)
-        return replace(reading, text=text) if reading.text == inner else reading  # what is read as it came is read with its mark
+    def write(self, delegation: Delegation, seed: int) -> Written:
+        handoff = self.encode(delegation, seed)
+        return Written(handoff.text, handoff.form, handoff.fallback, handoff.repaired, handoff.artefact, handoff.decision)
+
+    def decode(self, handoff: Handoff | str, tools: Toolset) -> Reading:
+        """As `Protocol.decode`; a text without a header is read as prose."""
+        if isinstance(handoff, str):
+            handoff = Handoff.parse(handoff) or Handoff(handoff, self.name, self.prose.name)
+        return super().decode(handoff, tools)
+
+    def check_artefact(self, handoff: Handoff) -> None:
+        self._chosen(handoff.form)[0].check_artefact(handoff)
+
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
+        protocol, inner = self._chosen(form)
+        return protocol.read(text, inner, tools)
+
+    def _chosen(self, form: str) -> tuple[Protocol, str]:
+        """The protocol that wrote the text, and the form in its own words."""
+        name, _, inner = form.partition("/")
+        for protocol in (self.graph, self.prose):
+            if protocol.name == name:
+                return protocol, inner or name
+        raise self.unknown_form(form)
 
     def model_info(self) -> dict[str, Any] | None:
         """What the report says of the model that writes the graphs, where there is one."""
-        told: dict[str, Any] | None = getattr(self.graph, "model_info", lambda: None)()
-        return told
+        return self.graph.model_info()
 
     def router_info(self) -> dict[str, Any] | None:
         return self.router.model_info()
-
-
-def _looks_marked(text: str) -> bool:
-    return text.lstrip(ESCAPE).startswith(MARK)

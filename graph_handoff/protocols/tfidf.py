@@ -14,7 +14,7 @@ from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import ConfigError, InputError
 from graph_handoff.files import read_json, sha256_json
 from graph_handoff.identifiers import is_identifier
-from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.prose.reader import read_text
 
@@ -96,29 +96,43 @@ class Keywords:
         return [found[place] for place in sorted(ranked[: math.ceil(self.keep * len(found))])]
 
 
-class TfIdf:
+class TfIdf(Protocol):
     """Keywords of the prose plan; the share of the words that stays was chosen on the training tasks."""
 
-    name: ClassVar[str] = "tfidf"
+    name = "tfidf"
+    title = "TF-IDF keywords"
+    short = "TF-IDF"
+    meaning = "The words of the prose plan that weigh most."
+    stage = "train tfidf"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "keep": "Words that are kept (share)",
+        "tokens_a_message": "Tokens of a message (mean count)",
+    }
+    decodes = False
 
     def __init__(self, run: str | Path, keep: float | None = None) -> None:
         """`keep` instead of the chosen share. Raises InputError where there is no such run, or its table cannot be used."""
-        self.folder = find_run(run, ("train tfidf",), "run")
+        self.folder = find_run(run, (self.stage,), "run")
         table = load_table(model_folder(self.folder) / TABLE_FILE)
+        self._hash = str(table["hash"])
         self._terms = len(table["idf"])
         self.keywords = Keywords(table, table["keep"] if keep is None else keep)
         self._prose = Prose()
 
+    @property
+    def artefact(self) -> str:
+        return self._hash
+
     def instructions(self, tools: Toolset) -> str:
         return "Keywords of a plan, in order."
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
         """The keywords, separated by spaces. `seed` chooses the phrasing of the prose."""
-        return " ".join(self.keywords.of(self._prose.encode(delegation, seed)))
+        return Written(" ".join(self.keywords.of(self._prose.text_of(delegation, seed))))
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         return Reading(text, read_text(text, tools))
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the run behind the protocol: how many weights, and the share of words that stays."""
-        return {"run": self.folder.name, "parameters": self._terms, "training": {"keep": self.keywords.keep}}
+        return {"run": self.folder.name, "parameters": self._terms, "training": {}, "here": {"keep": self.keywords.keep}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -41,6 +41,11 @@ class Decision:
         if not 0.0 <= self.score <= 1.0:  # also refuses NaN
             raise ValueError(f"a score is in [0, 1], not {self.score!r}")
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Decision:
+        """The inverse of `dataclasses.asdict`. Raises TypeError or ValueError."""
+        return cls(**{**value, "signals": tuple(value.get("signals", ()))})
+
 
 class Router(ABC):
     """Delegation -> decision.
@@ -50,6 +55,10 @@ class Router(ABC):
     """
 
     name: ClassVar[str]
+    stage: ClassVar[str | None] = None
+    """The stage that trains its model; None where there is nothing to train."""
+    metrics: ClassVar[Mapping[str, str]] = {}
+    """What its training measures -> what a model card calls it, with the unit."""
 
     @abstractmethod
     def route(self, delegation: Delegation) -> Decision:

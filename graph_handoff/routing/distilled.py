@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -126,6 +126,23 @@ class DistilledRouter(Router):
     """A trained classifier with its temperature and threshold. One object may be used by many threads at once."""
 
     name = "distilled"
+    stage = "train router"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "agreement": "Agreement with the teacher at even odds (share)",
+        "agreement_at_threshold": "Agreement with the teacher at the threshold (share)",
+        "always_prose": "What prose for every task would reach (share)",
+        "graph_share": "Sent as graphs at the threshold (share)",
+        "tasks": "Tasks judged (count)",
+        "ece_before": "Calibration error before temperature scaling (0 to 1)",
+        "ece": "Calibration error (0 to 1)",
+        "temperature": "Temperature",
+        "threshold": "Threshold (0 to 1)",
+        "default_weights": "Weights used by default",
+        "int8_agreement": "int8 decides like fp32 (share)",
+        "onnx_difference": "ONNX against torch, largest difference of logits",
+        "reloaded_difference": "Loaded again against trained, largest difference of logits",
+        "teacher": "Teacher",
+    }
 
     def __init__(self, run: str | Path, precision: Precision | None = None, threshold: float | None = None) -> None:
         """`run` is a run of `handoff train router`, its name below `checkpoints/`, an export, or `hf:ORG/NAME@COMMIT`;
@@ -138,7 +155,7 @@ class DistilledRouter(Router):
             raise ConfigError("unknown precision", field="precision", found=precision, allowed=FILES)
         if threshold is not None and not 0 <= threshold <= 1:
             raise ConfigError("a threshold is from 0 to 1", field="threshold", found=threshold)
-        self._folder = find_run(run, ("train router",), "run")
+        self._folder = find_run(run, (self.stage,), "run")
         self.settings = read_settings(model_folder(self._folder) / ROUTER_FILE)
         if threshold is not None:
             self.settings = self.settings.model_copy(update={"threshold": threshold})

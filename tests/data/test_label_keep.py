@@ -35,7 +35,7 @@ TASK = "You are Mei. You want to get rid of the lamp, because your cat does not 
 
 
 def prose(seed: int, plan: Plan = PLAN) -> str:
-    return Prose().encode(Delegation("x", TASK, TOOLS, plan.to_graph()), seed)
+    return Prose().text_of(Delegation("x", TASK, TOOLS, plan.to_graph()), seed)
 
 
 def shorten(text: str, kept: list[bool]) -> str:

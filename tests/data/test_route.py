@@ -124,7 +124,7 @@ def test_explaining_a_file_weighs_the_messages(graphs: Path, tools: Path, capsys
     means, sent = {}, {}
     for name in ("compact", "nl"):
         protocol = load_protocol(name)
-        sizes = [count_tokens(protocol.encode(d, 0)) + count_tokens(protocol.instructions(toolset)) for d in delegations]
+        sizes = [protocol.encode(d, 0).tokens + count_tokens(protocol.instructions(toolset)) for d in delegations]
         means[name] = sum(sizes) / len(sizes)
         (sent[name],) = (size for size, d in zip(sizes, delegations, strict=True) if RuleRouter().route(d).format == "graph")
     run(RouteConfig(input=graphs, tools=tools, explain=True, graph="compact", execution=1000, success_gain=0.5))

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from eval.export.base import Kind
+from eval.export.base import ExportKind
 from eval.export.proof import SENTENCES
 from graph_handoff.delegation import Toolset
 from graph_handoff.linearization.vocabulary import build_vocabulary
@@ -129,7 +129,7 @@ def lora_run(folder: Path, base: str, revision: str | None) -> Path:
     )
 
 
-def bert_run(folder: Path, kind: Kind) -> Path:
+def bert_run(folder: Path, kind: ExportKind) -> Path:
     """A classifier of tokens or of texts."""
     import transformers
     from transformers import BertConfig, BertTokenizerFast, set_seed
@@ -145,7 +145,7 @@ def bert_run(folder: Path, kind: Kind) -> Path:
     return finished(folder, kind.stage)
 
 
-def router_run(folder: Path, kind: Kind) -> Path:
+def router_run(folder: Path, kind: ExportKind) -> Path:
     """A classifier of texts with its threshold and ONNX files. The int8 file is the same here: nothing reads it."""
     import torch
     from transformers import AutoModelForSequenceClassification

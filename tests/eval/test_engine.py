@@ -51,7 +51,7 @@ class AsksAModel:
         await asyncio.sleep(0.01)
         done = execute(received.reading.plan, environment.call)
         self.at_work[0] -= 1
-        messages = (Message(role="user", content=received.handoff), Message(role="assistant", content=answer.completion))
+        messages = (Message(role="user", content=received.handoff.text), Message(role="assistant", content=answer.completion))
         usage = {answer.model: Usage(calls=1, input=7, output=3)}
         return Outcome(done.steps, done.report, messages, usage, cost=0.25, latency=0.5)
 
@@ -180,6 +180,16 @@ def test_a_router_is_asked_once_a_delegation_whatever_runs_at_the_same_time(tmp_
     assert [trial.tokens.overhead for trial in made] == [100] * 12
 
 
+def test_a_resumed_suite_does_not_ask_for_a_decision_that_was_made(tmp_path: Path) -> None:
+    first, second = Counting(), Counting()
+    made, _ = logged(routed_bench(first), jobs_of("routed", tasks=2), tmp_path / "first")
+    bench = routed_bench(second)
+    bench.remember(made)
+    again, _ = logged(bench, jobs_of("routed", tasks=3, seeds=2), tmp_path / "second")
+    assert second.asked == ["cancel-2"]
+    assert {(t.tokens.overhead, t.route) for t in again} == {(100, made[0].route)}
+
+
 SUITE = """
 import sys
 from pathlib import Path
@@ -201,7 +211,7 @@ suite.run(suite.SuiteConfig(run=folder / "run", graphs=folder / "graphs.jsonl", 
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_an_evaluation_killed_in_the_middle_leaves_one_whole_log_when_it_is_given_again(
     number: signal.Signals, tmp_path: Path
 ) -> None:

@@ -14,13 +14,13 @@ from export_factory import METRICS, TOOLS, bert_run, finished, grpo_run, lora_ru
 
 from eval.export import grpo, lingua, router, t5
 from eval.export.adapter import Base, base_of
-from eval.export.base import ExportConfig, Kind
+from eval.export.base import ExportConfig, ExportKind
 from eval.export.card import licence
 from eval.export.package import list_files
 from eval.export.proof import SENTENCES, check_onnx, difference, logits
 from eval.export.safety import safe_files
 from eval.exporting import export
-from eval.report.load import load_published, load_run
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import ModelInfo
 from eval.report.summary import summarise
 from graph_handoff.config import load_config
@@ -34,7 +34,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return t5_run(tmp_path_factory.mktemp("runs") / "tiny")
 
 
-def exported(kind: Kind, run: Path, out: Path, *, merge: bool = False, **changes: Any) -> Path:
+def exported(kind: ExportKind, run: Path, out: Path, *, merge: bool = False, **changes: Any) -> Path:
     assert export(kind, ExportConfig.model_validate({"run": run, "out": out, **changes}), merge=merge) == 0
     return out
 
@@ -90,7 +90,7 @@ def test_the_same_run_gives_the_same_bytes_and_an_earlier_export_is_replaced(tra
 
 
 @pytest.mark.parametrize("kind", [lingua.KIND, router.KIND, grpo.KIND], ids=lambda kind: kind.name)
-def test_every_kind_loads_again(kind: Kind, tmp_path: Path) -> None:
+def test_every_kind_loads_again(kind: ExportKind, tmp_path: Path) -> None:
     make = {"grpo": grpo_run, "router": lambda at: router_run(at, kind), "lingua": lambda at: bert_run(at, kind)}
     run = make[kind.name](tmp_path / "run")
     out = exported(kind, run, tmp_path / "out")
@@ -279,7 +279,7 @@ def test_the_card_holds_what_the_report_holds(trained: Path, tmp_path: Path) -> 
     run = evaluation(tmp_path / "eval")
     out = exported(t5.KIND, trained, tmp_path / "out", eval=run)
     data, text = card_of(out)
-    row = summarise(load_run(run), load_published(), "").benchmarks[0].row("t5")
+    row = summarise(load_evaluation(run), load_published(), "").benchmarks[0].row("t5")
     (result,) = data["model-index"][0]["results"]
     metrics = {metric["type"]: metric for metric in result["metrics"]}
     assert result["dataset"]["type"] == data["datasets"][0] == "HuggingFaceH4/tau2-bench-data"

@@ -13,14 +13,16 @@ import orjson
 import pytest
 from trial_factory import PROTOCOLS, suite, trials, write_run
 
-from eval.report.load import load_published, load_run
-from eval.report.model import ModelInfo, Summary
+from eval.report.load import load_evaluation, load_published
+from eval.report.model import ModelInfo, ProtocolWords, Summary
 from eval.report.summary import summarise
 from eval.report.words import FAILURES, GRAPH, SHARES, metric_plans, metric_title, percent, share, signed, visible
 from eval.reporting import ReportConfig, run
 from eval.trial import FailureKind, Route, Trial, write_trials
 from graph_handoff.console import set_quiet
 from graph_handoff.files import write_text
+from graph_handoff.protocols.delta.protocol import Delta
+from graph_handoff.protocols.graph_writer.protocol import Rl
 
 NAMES = ("report.html", "report.md", "report.json")
 
@@ -50,7 +52,7 @@ def build(folder: Path, records: list[Trial], **changes: Any) -> str:
 def summary_of(folder: Path, records: list[Trial], **changes: Any) -> Summary:
     write_text(folder / "suite.json", suite(**changes).model_dump_json())
     write_trials(folder / "trials.jsonl", records)
-    return summarise(load_run(folder), load_published(), "t")
+    return summarise(load_evaluation(folder), load_published(), "t")
 
 
 def changed(records: list[Trial], protocol: str, **update: Any) -> list[Trial]:
@@ -144,7 +146,7 @@ def test_text_of_a_trial_cannot_act(tmp_path: Path) -> None:
         r.model_copy(update={"handoff": attack, "task": attack, "plan": attack, "detail": attack, "report": (attack,)})
         for r in trials(suite(), tasks=1)
     ]
-    page = build(tmp_path, records, titles={"nl": "<b>Prose</b>"}, notes=["<i>note</i> | x"])
+    page = build(tmp_path, records, words={"nl": ProtocolWords(title="<b>Prose</b>", short="Prose")}, notes=["<i>note</i> | x"])
     tags = parsed(page)
     names = [tag for tag, _ in tags.seen]
     assert names.count("script") == 1 and "img" not in names
@@ -161,7 +163,7 @@ def test_text_of_a_trial_cannot_act(tmp_path: Path) -> None:
 
 def test_numbers_equal_a_plain_computation(built: Path) -> None:
     report = orjson.loads((built / "report.json").read_bytes())
-    records = load_run(built).trials
+    records = load_evaluation(built).trials
     for benchmark in report["benchmarks"]:
         base = {(r.task_id, r.seed): r for r in records if r.benchmark == benchmark["benchmark"] and r.protocol == "nl"}
         for row in benchmark["protocols"]:
@@ -347,12 +349,31 @@ def test_each_figure_of_a_trained_model_says_what_it_is_and_of_how_many_plans(tm
     assert '<th scope="row" title="start_reward">Before GRPO: reward (0 to 1)</th>' in page
     assert '0.237 <span class="faint">n=40</span>' in page and '0.273 <span class="faint">n=226</span>' in page
     assert "<td>226</td>" in page  # a count of plans is measured on none
-    assert metric_plans(rl, "reward") is None  # a model without the figure
-    assert [metric_title(name) for name in ("eval_reward", "tokens_a_message_retail", "what_we_do_not_know")] == [
+    own = {**Rl.metrics, **Delta.metrics}
+    assert metric_plans(rl, "reward", Rl.metrics) is None  # a model without the figure
+    assert [metric_title(name, own) for name in ("eval_reward", "tokens_a_message_retail", "what_we_do_not_know")] == [
         "Reward (0 to 1)",
         "Tokens of a message, retail (mean count)",
         "What we do not know",
     ]
+
+
+def test_what_handoffs_achieved_is_the_mean_over_the_different_texts(tmp_path: Path) -> None:
+    records = []
+    for record in trials(suite(), tasks=3):
+        text = min(record.seed, 1)  # two texts of each task, three seeds
+        update = {"handoff": f"text {text}", "figures": {"achieved_rate": 0.2 + 0.2 * text}}
+        records += [record.model_copy(update=update)] if record.protocol == "tfidf" else []
+    others = [record for record in trials(suite(), tasks=3) if record.protocol != "tfidf"]
+    models = {"tfidf": ModelInfo(run="lingua", parameters=2, training={"f1": 0.5}, here={"asked_rate": 0.25})}
+    found = summary_of(tmp_path, records + others, models=models).suite.models["tfidf"]
+    assert found.here == {
+        "asked_rate": 0.25,
+        "achieved_rate": pytest.approx(0.3),
+        "texts": 6.0,
+    }
+    assert found.training == {"f1": 0.5}
+    assert '<th scope="row" title="texts">Texts shortened (count)</th>' in build(tmp_path, records + others, models=models)
 
 
 def test_a_failures_words_stand_on_one_line(tmp_path: Path) -> None:

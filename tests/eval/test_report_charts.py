@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from trial_factory import suite, write_run
 
 from eval.report.charts import GAP, Box, forest, place, scatter
-from eval.report.load import load_published, load_run
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import BenchmarkSummary
 from eval.report.summary import summarise
 
@@ -35,7 +35,7 @@ spots = st.lists(st.tuples(st.floats(60, 508), st.floats(16, 312)), min_size=1, 
 @pytest.fixture(scope="module")
 def benchmark_summary(tmp_path_factory: pytest.TempPathFactory) -> BenchmarkSummary:
     folder = write_run(tmp_path_factory.mktemp("run"))
-    return summarise(load_run(Path(folder)), load_published(), "t").benchmarks[0]
+    return summarise(load_evaluation(Path(folder)), load_published(), "t").benchmarks[0]
 
 
 @given(spots, st.integers(0, 18))

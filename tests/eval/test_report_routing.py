@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from trial_factory import suite, trials
 
-from eval.report.load import load_published, load_run
+from eval.report.load import load_evaluation, load_published
 from eval.report.model import BenchmarkSummary, ModelInfo
 from eval.report.summary import summarise
 from eval.reporting import ReportConfig, run
@@ -61,7 +61,7 @@ def written(folder: Path, records: list[Trial], **changes: object) -> Path:
 
 @pytest.fixture
 def summary(tmp_path: Path) -> BenchmarkSummary:
-    return summarise(load_run(written(tmp_path, RECORDS)), load_published(), "t").benchmarks[0]
+    return summarise(load_evaluation(written(tmp_path, RECORDS)), load_published(), "t").benchmarks[0]
 
 
 def test_the_oracle_is_a_row_of_its_own_and_an_upper_bound(summary: BenchmarkSummary) -> None:
@@ -113,7 +113,7 @@ def test_decisions_that_failed_are_counted_and_do_not_lower_the_cost(tmp_path: P
         else t
         for t in RECORDS
     ]
-    found = summarise(load_run(written(tmp_path, records)), load_published(), "t")
+    found = summarise(load_evaluation(written(tmp_path, records)), load_published(), "t")
     routing = found.benchmarks[0].routing
     assert routing is not None
     assert [(router.failed, router.overhead) for router in routing.routers] == [(0, 0.0), (1, 155.0)]
@@ -132,7 +132,7 @@ def test_an_oracle_over_what_the_suite_does_not_hold_is_refused(tmp_path: Path) 
     text = (tmp_path / "suite.json").read_text().replace('"oracle":["nl","ngh"]', '"oracle":["nl","nhg"]')
     write_text(tmp_path / "suite.json", text)
     with pytest.raises(InputError, match="no such protocol"):
-        load_run(tmp_path)
+        load_evaluation(tmp_path)
 
 
 def test_the_suite_declares_the_oracle() -> None:

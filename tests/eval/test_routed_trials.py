@@ -10,7 +10,7 @@ from toy_benchmark import delegation, trial
 from eval.trial import Route
 from graph_handoff.errors import HandoffError
 from graph_handoff.protocols import load_protocol
-from graph_handoff.protocols.routed import MARK, Routed
+from graph_handoff.protocols.routed import Routed
 from graph_handoff.routing.llm import LLMRouter
 from graph_handoff.tokens import count_tokens
 
@@ -18,8 +18,7 @@ from graph_handoff.tokens import count_tokens
 @pytest.mark.parametrize(("router", "inner", "format"), [("always-graph", "compact", "graph"), ("always-nl", "nl", "nl")])
 def test_a_routed_trial_is_that_of_the_chosen_format(router: str, inner: str, format: str) -> None:
     plain, routed = trial(load_protocol(inner)), trial(Routed(router, graph="compact"))
-    mark = MARK if format == "graph" else ""
-    assert routed.handoff == mark + plain.handoff
+    assert (routed.handoff, routed.form) == (plain.handoff, inner)
     assert (routed.reward, routed.failure, routed.report) == (plain.reward, plain.failure, plain.report)
     assert routed.steps == plain.steps
     assert routed.graph_metrics == plain.graph_metrics
@@ -29,11 +28,11 @@ def test_a_routed_trial_is_that_of_the_chosen_format(router: str, inner: str, fo
     assert routed.pattern == plain.pattern == "simple"  # the task's own, whoever routed
 
 
-def test_only_a_graph_pays_for_instructions_and_the_mark_is_counted() -> None:
+def test_only_a_graph_pays_for_instructions_and_the_choice_costs_no_token() -> None:
     graph, prose = trial(Routed("always-graph")), trial(Routed("always-nl"))
     assert graph.tokens.instructions == trial(load_protocol("ngh")).tokens.instructions > 0
     assert prose.tokens.instructions == 0
-    assert graph.tokens.wire == graph.tokens.read == count_tokens(graph.handoff) > trial(load_protocol("ngh")).tokens.wire
+    assert graph.tokens.wire == graph.tokens.read == count_tokens(graph.handoff) == trial(load_protocol("ngh")).tokens.wire
     assert graph.tokens.overhead == prose.tokens.overhead == 0
 
 
@@ -45,7 +44,7 @@ def test_a_models_decision_is_paid_for_and_recorded(answer: str, format: str) ->
     assert done.tokens.overhead == decision.tokens > count_tokens(answer)
     assert done.tokens.total == done.tokens.read + done.tokens.instructions + decision.tokens
     assert done.route == Route(router="llm", format=format, score=float(format == "graph"), reason=decision.reason)  # type: ignore[arg-type]
-    assert done.handoff.startswith(MARK) == (format == "graph")
+    assert done.form == ("ngh" if format == "graph" else "nl")
 
 
 def test_a_model_that_cannot_be_asked_costs_nothing_and_is_recorded() -> None:

@@ -11,15 +11,16 @@ from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, HandoffError, UnfaithfulError
 from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
-from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.reference import Reference
 from graph_handoff.tokens import count_tokens
 
 
-class Sends:
+class Sends(Protocol):
     """A protocol whose receiver reads a plan of our choice."""
 
     name = "sends"
+    title = short = meaning = "sends"
 
     def __init__(self, plan: Plan, text: str = "text") -> None:
         self.plan, self.text = plan, text
@@ -27,10 +28,10 @@ class Sends:
     def instructions(self, tools: Toolset) -> str:
         return "read it"
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
-        return self.text
+    def write(self, delegation: Delegation, seed: int) -> Written:
+        return Written(self.text)
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         return Reading(text, self.plan, self.plan.to_graph())
 
 
@@ -82,12 +83,12 @@ class Raises(Sends):
         super().__init__(PLAN)
         self.where, self.error = where, error
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
         if self.where == "encode":
             raise self.error
-        return "text"
+        return Written("text")
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         raise self.error
 
 
@@ -110,7 +111,7 @@ def test_an_invented_identifier_is_refused() -> None:
     plan = with_step(0, Step("get_user", {"email": "someone.else@example.com"}))
 
     class Invents(Sends):
-        def decode(self, text: str, tools: Toolset) -> Reading:
+        def read(self, text: str, form: str, tools: Toolset) -> Reading:
             return Reading("get_user someone.else@example.com", plan, plan.to_graph())
 
     done = trial(Invents(plan))

@@ -14,7 +14,7 @@ from toy_benchmark import benchmark
 from data.runs.folder import TRIALS_JOURNAL
 from data.runs.lock import HeldError
 from eval import suite
-from eval.bench import Bench
+from eval.bench import Bench, Told
 from eval.engine import Job
 from eval.report.model import SuiteInfo
 from eval.suite import ProtocolSpec, SuiteConfig
@@ -79,6 +79,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     suite.run(config)
     assert len(made) == 18 - 7
     assert (config.run / "trials.jsonl").read_bytes() == (whole.run / "trials.jsonl").read_bytes()
+    assert (config.run / "suite.json").read_bytes() == (whole.run / "suite.json").read_bytes()
     suite.run(config)
     assert len(made) == 18 - 7
 
@@ -168,7 +169,7 @@ def test_a_bad_configuration_names_what_is_wrong(change: dict[str, object], mess
 def test_a_name_alone_is_a_protocol_and_the_default_family_is_what_is_judged(config: SuiteConfig) -> None:
     short = load_config(SuiteConfig, None, {"protocols": "[nl, {name: ngh}]"})
     assert short.protocols == (ProtocolSpec(name="nl"), ProtocolSpec(name="ngh"))
-    assert suite.suite_info(short, "scripted", {}, {}, {}).family == ("ngh",)
+    assert suite.suite_info(short, "scripted", Told({}, {}, {}, {}), {}).family == ("ngh",)
 
 
 def test_a_protocol_that_cannot_be_made_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

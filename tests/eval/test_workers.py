@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 from toy_benchmark import benchmark
@@ -90,37 +89,16 @@ def test_a_worker_that_breaks_stops_the_run(kind: type[Bench], reason: str, tmp_
 
 def test_what_a_process_cannot_load_is_told_as_it_was_raised() -> None:
     with Workers(2, cannot_be_made) as workers, pytest.raises(InputError, match="x: no model there"):
-        workers.models()
-
-
-class Achieves(Bench):
-    """Each trial achieves a rate that its task names."""
-
-    rates: ClassVar[list[float]] = []
-
-    async def trial(self, job: Job) -> Trial:
-        self.rates.append(0.1 * int(job[1]))
-        return await make().trial(("toy", "cancel-0", "nl", 0))
-
-    def models(self) -> dict[str, dict[str, Any]]:
-        met = {"texts": len(self.rates), "achieved_rate": sum(self.rates) / len(self.rates)} if self.rates else {}
-        return {"nl": {"run": "x", "training": {"f1": 0.5, **met}}}
+        workers.told()
 
 
 def test_a_routed_protocol_tells_of_its_graphs_model_and_of_its_router() -> None:
     protocol = Routed()
-    protocol.graph.model_info = lambda: {"run": "g"}  # type: ignore[attr-defined]
-    protocol.router.model_info = lambda: {"run": "r"}  # type: ignore[method-assign]
+    protocol.graph.model_info = lambda: {"run": "g", "parameters": 1}  # type: ignore[attr-defined]
+    protocol.router.model_info = lambda: {"run": "r", "parameters": 1}  # type: ignore[method-assign]
     bench = Bench({}, {"nl": load_protocol("nl"), "routed": protocol, "rules": Routed()}, load_executor("scripted"))
-    assert (bench.models(), bench.routers()) == ({"routed": {"run": "g"}}, {"routed": {"run": "r"}})
+    told = bench.told()
+    assert {name: info.run for name, info in told.models.items()} == {"routed": "g"}
+    assert {name: info.run for name, info in told.routers.items()} == {"routed": "r"}
     with Workers(1, make) as workers:
-        assert workers.routers() == {}
-
-
-def test_rates_that_processes_achieved_become_the_mean_over_all_texts() -> None:
-    with Workers(2, partial(Achieves, {}, {}, load_executor("scripted"))) as workers:
-        assert workers.models() == {"nl": {"run": "x", "training": {"f1": 0.5}}}
-        for number in (1, 2, 3):
-            asyncio.run(workers.trial(("toy", str(number), "nl", 0)))
-        training = workers.models()["nl"]["training"]
-    assert training == {"f1": 0.5, "texts": 3, "achieved_rate": pytest.approx(0.2)}
+        assert workers.told().routers == {}

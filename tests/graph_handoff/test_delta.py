@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shop import EXCHANGE, SHOP
 
 from graph_handoff.delegation import Delegation
-from graph_handoff.errors import CodecError, GraphError, InputError
+from graph_handoff.errors import ArtefactError, CodecError, GraphError, InputError
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.line_text import format_words, parts, read_words
 from graph_handoff.linearization.writer import linearize
@@ -109,9 +109,9 @@ def flips(text: str, data: st.DataObject) -> str:
 @given(plan=plans(), data=st.data())
 def test_a_damaged_text_is_an_error_or_the_same_plan(protocol: Delta, plan: Plan, data: st.DataObject) -> None:
     graph = plan.to_graph()
-    text = flips(protocol.encode(delegation(graph), 0), data)
+    sent = protocol.encode(delegation(graph), 0)
     try:
-        reading = protocol.decode(text, TOOLS)
+        reading = protocol.decode(replace(sent, text=flips(sent.text, data)), TOOLS)
     except (CodecError, GraphError):
         return
     assert reading.graph is not None
@@ -120,13 +120,14 @@ def test_a_damaged_text_is_an_error_or_the_same_plan(protocol: Delta, plan: Plan
 
 def test_every_single_flip_of_a_whole_message_is_noticed(shop: Delta) -> None:
     plan = replace(EXCHANGE, steps=(*EXCHANGE.steps[:4], Step("cancel_pending_order", {"order_id": "#W9", "reason": "late"})))
-    text = shop.encode(in_shop(plan), 0)
+    sent = shop.encode(in_shop(plan), 0)
+    text = sent.text
     assert text.split(" ")[1] == "report" and len(text.split("\n")) > 2
     accepted = 0
     for at in range(len(text)):
         for new in "a0 ":
             try:
-                graph = shop.decode(text[:at] + new + text[at + 1 :], SHOP).graph
+                graph = shop.decode(replace(sent, text=text[:at] + new + text[at + 1 :]), SHOP).graph
             except (CodecError, GraphError):
                 continue
             accepted += 1
@@ -135,13 +136,13 @@ def test_every_single_flip_of_a_whole_message_is_noticed(shop: Delta) -> None:
 
 
 def test_a_predicted_plan_costs_its_values_alone(shop: Delta) -> None:
-    text = shop.encode(in_shop(EXCHANGE), 0)
+    text = shop.encode(in_shop(EXCHANGE), 0).text
     head, values = text.split("\n")
     assert head.split(" ")[:2] == [shop.library.version, "report"]
     assert (
         values.startswith("mei@example.com #W6390527") and "mei@example.com" not in orjson.dumps(shop.library._content()).decode()
     )
-    assert count_tokens(text) < count_tokens(load_protocol("compact").encode(in_shop(EXCHANGE), 0)) / 2
+    assert count_tokens(text) < load_protocol("compact").encode(in_shop(EXCHANGE), 0).tokens / 2
 
 
 @pytest.mark.parametrize(
@@ -190,17 +191,19 @@ def test_values_keep_their_types(shop: Delta) -> None:
 
 
 def test_another_version_says_so(run_folder: Path, shop: Delta, protocol: Delta) -> None:
-    text = shop.encode(in_shop(EXCHANGE), 0)
+    sent = shop.encode(in_shop(EXCHANGE), 0)
     assert protocol.library.version != shop.library.version
     with pytest.raises(CodecError, match="another version of the predictor"):
-        protocol.decode(text, SHOP)
+        protocol.decode(sent.text, SHOP)
+    with pytest.raises(ArtefactError, match="another model"):
+        protocol.decode(sent, SHOP)
 
 
 def test_another_version_with_the_same_word_is_noticed_by_the_check_sum(tmp_path: Path, shop: Delta) -> None:
     counted = tuple(p._replace(seen=p.seen + 1) for p in shop.library.plans)
     replace(shop.library, plans=counted).save(tmp_path / "model")
     other = Delta(tmp_path)
-    text = shop.encode(in_shop(EXCHANGE), 0)
+    text = shop.encode(in_shop(EXCHANGE), 0).text
     forged = other.library.version + text[text.index(" ") :]
     with pytest.raises(CodecError, match="check sum"):
         other.decode(forged, SHOP)
@@ -208,12 +211,12 @@ def test_another_version_with_the_same_word_is_noticed_by_the_check_sum(tmp_path
 
 def test_the_compact_form_crosses_where_it_is_shorter(protocol: Delta) -> None:
     plan = Plan((Step("think", {"a b": {"$ref": "x"}, "c": [1, [2, {"d": None}]]}),))
-    text = protocol.encode(delegation(plan.to_graph()), 0)
-    assert text.startswith("! ")
-    reading = protocol.decode(text, TOOLS)
-    assert reading.text == text.split("\n", 1)[1]
+    sent = protocol.encode(delegation(plan.to_graph()), 0)
+    assert sent.form == sent.fallback == "compact"
+    reading = protocol.decode(sent, TOOLS)
+    assert reading.text == sent.text.split("\n", 1)[1]
     with pytest.raises(CodecError, match="check sum"):
-        protocol.decode(text.replace("think", "thank"), TOOLS)
+        protocol.decode(replace(sent, text=sent.text.replace("think", "thank")), TOOLS)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_what_formats_number_themselves_is_not_checked() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_prose_is_faithful_to_its_plan(seed: int) -> None:
     graph = EXCHANGE.to_graph()
-    text = Prose().encode(Delegation("x", "", SHOP, graph), seed)
+    text = Prose().text_of(Delegation("x", "", SHOP, graph), seed)
     assert unfaithful(text, [graph.dumps(), *SHOP]) == []
 
 

@@ -61,11 +61,13 @@ from graph_handoff import *
 
 protocol = load_protocol("compact")
 assert_type(protocol, Protocol)
-assert_type(protocol.decode("x", Toolset.from_schemas([])), Reading)
+handoff = protocol.encode(Delegation("a", "b", Toolset.from_schemas([])))
+assert_type(handoff, Handoff)
+assert_type(protocol.decode(handoff, Toolset.from_schemas([])), Reading)
 assert_type(load_router("rules"), Router)
 assert_type(load_router("rules").route(Delegation("a", "b", Toolset.from_schemas([]))), Decision)
 assert_type(parse_reference("$t1.id"), Reference)
-errors: list[type[HandoffError]] = [InputError, CodecError, GraphError, ConfigError, MissingDependencyError]
+errors: list[type[HandoffError]] = [InputError, CodecError, ToolsetError, GraphError, ConfigError, MissingDependencyError]
 """
 
 

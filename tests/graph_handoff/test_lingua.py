@@ -183,25 +183,26 @@ def delegation(**changes: Any) -> Any:
 
 def test_lingua_shortens_the_prose_and_says_how_far(folder: Path) -> None:
     protocol = load_protocol("lingua", run=folder, rate=0.5)
-    prose = load_protocol("nl").encode(delegation(), 1)
-    text = protocol.encode(delegation(), 1)
+    prose = load_protocol("nl").encode(delegation(), 1).text
+    sent = protocol.encode(delegation(), 1)
+    text = sent.text
     assert len(text) < len(prose)
     assert unfaithful(text, [prose]) == []
-    assert protocol.encode(delegation(), 1) == text
-    assert load_protocol("lingua", run=folder, rate=0.5).encode(delegation(), 1) == text
+    assert protocol.encode(delegation(), 1) == sent
+    assert load_protocol("lingua", run=folder, rate=0.5).encode(delegation(), 1) == sent
     assert protocol.decode(text, SHOP).graph is None
-    info = protocol.model_info()  # type: ignore[attr-defined]
-    assert info["run"] == folder.name
-    assert info["training"]["asked_rate"] == 0.5
-    assert 0.2 < info["training"]["achieved_rate"] < 0.8
-    assert info["training"]["texts"] == 1
+    info = protocol.model_info()
+    assert info is not None
+    assert (info["run"], info["here"]) == (folder.name, {"asked_rate": 0.5})
+    assert 0.2 < protocol.figures(delegation(), sent)["achieved_rate"] < 0.8
+    assert set(protocol.figures(delegation(), sent)) < set(type(protocol).metrics)
 
 
 def test_hybrid_keeps_the_fields_whole_and_reads_what_crosses(folder: Path) -> None:
     protocol = load_protocol("hybrid", run=folder, rate=0.5)
-    text = protocol.encode(delegation(), 0)
+    text = protocol.encode(delegation(), 0).text
     fields, _, remainder = text.partition("\n\n")
-    assert fields == load_protocol("compact").encode(delegation(), 0)
+    assert fields == load_protocol("compact").encode(delegation(), 0).text
     assert 0 < len(remainder) < len(delegation().task)
     assert unfaithful(remainder, [delegation().task]) == []
     reading = protocol.decode(text, SHOP)
@@ -209,6 +210,6 @@ def test_hybrid_keeps_the_fields_whole_and_reads_what_crosses(folder: Path) -> N
     assert reading.graph is not None
     assert reading.graph.same_as(delegation().graph)
     own = protocol.encode(delegation(prose="Swap the lamp. Be quick, please, order #W6390527."), 0)
-    assert own.startswith(fields)
+    assert own.text.startswith(fields)
     with pytest.raises(InputError):
         protocol.decode("no such line at all ((\n\nrest", SHOP)

@@ -23,7 +23,7 @@ WORDS = Wording(plain_keys=True, steps_by_ordinal=False, origin="returned by")
 
 
 def written(seed: int, plan: Plan = EXCHANGE, task: str = TASK) -> str:
-    return Prose().encode(Delegation("retail-1", task, SHOP, plan.to_graph()), seed)
+    return Prose().text_of(Delegation("retail-1", task, SHOP, plan.to_graph()), seed)
 
 
 def test_the_same_seed_gives_the_same_text_and_others_give_others() -> None:
@@ -33,7 +33,7 @@ def test_the_same_seed_gives_the_same_text_and_others_give_others() -> None:
 
 def test_the_orchestrators_own_words_come_first() -> None:
     delegation = Delegation("1", TASK, SHOP, EXCHANGE.to_graph(), prose="Just do it.")
-    assert Prose().encode(delegation, 3) == "Just do it."
+    assert Prose().text_of(delegation, 3) == "Just do it."
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -67,7 +67,7 @@ def test_a_numbered_phrasing_reads_as_it_should() -> None:
 @given(plan=plans(), seed=st.integers(0, 30))
 def test_any_plan_can_be_said_with_every_value_spelled_out(plan: Plan, seed: int) -> None:
     delegation = Delegation("x", "", TOOLS, plan.to_graph())
-    text = Prose().encode(delegation, seed)
+    text = Prose().text_of(delegation, seed)
     assert recall(plan, text, TOOLS).values == 1
     reading = Prose().decode(text, TOOLS)
     assert reading.text == text and reading.graph is None

@@ -103,7 +103,7 @@ def test_guards_and_effects_are_left() -> None:
 def test_prose_is_read_as_far_as_the_procedure_goes(seed: int) -> None:
     from graph_handoff.delegation import Delegation
 
-    text = Prose().encode(Delegation("1", "", SHOP, EXCHANGE.to_graph()), seed)
+    text = Prose().text_of(Delegation("1", "", SHOP, EXCHANGE.to_graph()), seed)
     plan = read_text(text, SHOP)
     assert [s.name for s in plan.steps] == [s.name for s in EXCHANGE.steps]
     assert plan.steps[3].arguments == EXCHANGE.steps[3].arguments

@@ -18,7 +18,7 @@ from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.tfidf import TABLE_FILE, Keywords, fit, load_table, seal, term, words
 
 DELEGATION = Delegation("retail-1", "You want a lamp.", SHOP, EXCHANGE.to_graph())
-TEXTS = [Prose().encode(DELEGATION, seed) for seed in range(8)]
+TEXTS = [Prose().text_of(DELEGATION, seed) for seed in range(8)]
 
 
 @pytest.fixture
@@ -72,17 +72,19 @@ def test_any_texts_can_be_fitted(texts: list[str]) -> None:
 @pytest.mark.parametrize("keep", [0.1, 0.5, 1.0])
 def test_the_share_of_words_stays_in_order(run_folder: Path, keep: float) -> None:
     protocol = load_protocol("tfidf", run=str(run_folder), keep=keep)
-    text = protocol.encode(DELEGATION, 1)
+    text = protocol.encode(DELEGATION, 1).text
     kept, every = words(text), words(TEXTS[1])
     assert len(kept) == -(-len(every) * keep // 1)
     rest = iter(every)
     assert all(word in rest for word in kept)
-    assert text == protocol.encode(DELEGATION, 1)
+    assert text == protocol.encode(DELEGATION, 1).text
     assert protocol.decode(text, SHOP).text == text
 
 
 def test_the_share_is_the_runs_own(run_folder: Path) -> None:
-    chosen, asked = (load_protocol("tfidf", run=run_folder, **options).encode(DELEGATION, 1) for options in ({}, {"keep": 0.4}))
+    chosen, asked = (
+        load_protocol("tfidf", run=run_folder, **options).encode(DELEGATION, 1).text for options in ({}, {"keep": 0.4})
+    )
     assert chosen == asked
     assert len(words(chosen)) == -(-len(words(TEXTS[1])) * 0.4 // 1)
 

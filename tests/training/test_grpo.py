@@ -203,23 +203,23 @@ def use(protocol: Rl, answer: Callable[[str], str]) -> Script:
 
 def test_what_the_model_writes_crosses_with_the_real_values(protocol: Rl) -> None:
     script = use(protocol, lambda text: "1. user @1\n2. cancel @2 @3")
-    text = protocol.encode(delegation(3), 0)
-    assert text == 'user user3@example.com\ncancel #W3 "no longer needed"'
-    assert protocol.encode(delegation(3), 0) == text
+    sent = protocol.encode(delegation(3), 0)
+    assert sent.text == 'user user3@example.com\ncancel #W3 "no longer needed"'
+    assert protocol.encode(delegation(3), 0) == sent
     assert script.calls == 1
-    reading = protocol.decode(text, TOOLS)
+    reading = protocol.decode(sent, TOOLS)
     assert reading.graph is not None
     assert reading.graph.same_as(plan(3).to_graph())
-    assert not reading.repaired
-    assert not reading.backoff
+    assert not sent.repaired
+    assert sent.fallback is None
 
 
 @pytest.mark.parametrize("answer", ["1. user @1\n2. cancel @2 @3\n2. cancel @2 @3", "1. user @1\n2. cancel @2 @3\n3. can"])
 def test_a_repair_is_told(protocol: Rl, answer: str) -> None:
     use(protocol, lambda text: answer)
-    reading = protocol.decode(protocol.encode(delegation(3), 0), TOOLS)
-    assert reading.repaired
-    assert reading.plan == plan(3)
+    sent = protocol.encode(delegation(3), 0)
+    assert sent.repaired
+    assert protocol.decode(sent, TOOLS).plan == plan(3)
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,9 @@ def test_a_repair_is_told(protocol: Rl, answer: str) -> None:
 )
 def test_what_cannot_be_sent_backs_off_to_prose(protocol: Rl, answer: str) -> None:
     use(protocol, lambda text: answer)
-    text = protocol.encode(delegation(3), 0)
-    reading = protocol.decode(text, TOOLS)
-    assert text.startswith("~")
-    assert reading.backoff
+    sent = protocol.encode(delegation(3), 0)
+    reading = protocol.decode(sent, TOOLS)
+    assert sent.form == sent.fallback == "nl"
     assert reading.graph is None
     assert "#W3" in reading.text
     protocol.backoff = False

@@ -45,7 +45,7 @@ def delegations() -> list[Delegation]:
 @pytest.fixture
 def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
     tools = load_environment("tau2-airline").tools
-    rows = [row(d.id, d.graph, d.task, Prose().encode(d, 0), "airline", environment="tau2-airline") for d in delegations]
+    rows = [row(d.id, d.graph, d.task, Prose().text_of(d, 0), "airline", environment="tau2-airline") for d in delegations]
     held_out = [rows[0] | {"prose": "zebra"}]
     sampled = [one | {"source": "synth"} for one in rows[:2]]
     parts = {"train": rows + sampled, "validation": held_out, "test": held_out}
@@ -61,7 +61,7 @@ def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegatio
     assert points[0].tokens < points[1].tokens < points[2].tokens
     assert all(point.fidelity * 6 == pytest.approx(round(point.fidelity * 6)) for point in points)  # six tasks: no sampled one
     assert points[2].fidelity >= points[0].fidelity
-    assert load_protocol("tfidf", run=config.run).model_info()["training"] == {"keep": metrics["keep"]}
+    assert load_protocol("tfidf", run=config.run).model_info()["here"] == {"keep": metrics["keep"]}
     table = load_table(config.run / "model" / "table.json")
     assert table["keep"] == metrics["keep"] == best(points).keep
     assert table["documents"] == 8 and "zebra" not in table["idf"]

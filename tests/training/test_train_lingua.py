@@ -44,7 +44,7 @@ def delegation(number: int) -> Delegation:
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset like that of `handoff corpus`."""
-    rows = [row(f"{n}", delegation(n).graph, prose=Prose().encode(delegation(n), 0)) for n in range(36)]
+    rows = [row(f"{n}", delegation(n).graph, prose=Prose().text_of(delegation(n), 0)) for n in range(36)]
     parts = {"train": rows[:24], "validation": rows[24:30], "test": rows[30:]}
     return save(tmp_path_factory.mktemp("data") / "corpus", parts, SCHEMAS)
 
@@ -142,8 +142,8 @@ def test_it_learns_and_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     metrics = outcome(tmp_path / "run")[2]
     assert metrics["f1"] > 0.9
     protocol = load_protocol("lingua", run=tmp_path / "run", rate=None)
-    prose = Prose().encode(delegation(33), 0)
-    text = protocol.encode(delegation(33), 0)
+    prose = Prose().text_of(delegation(33), 0)
+    text = protocol.encode(delegation(33), 0).text
     assert unfaithful(text, [prose]) == []
     assert len(text) < 0.7 * len(prose)
     read = [step.name for step in protocol.decode(text, TOOLS).plan.steps]
@@ -162,7 +162,7 @@ def test_the_ablation_never_looks_at_a_graph(corpus: Path, tmp_path: Path, monke
 def test_a_pretrained_base_goes_the_same_way(corpus: Path, tmp_path: Path) -> None:
     from transformers import BertConfig, BertForMaskedLM
 
-    tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=200), [Prose().encode(delegation(1), 0)] * 3)
+    tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=200), [Prose().text_of(delegation(1), 0)] * 3)
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
@@ -173,7 +173,7 @@ def test_a_pretrained_base_goes_the_same_way(corpus: Path, tmp_path: Path) -> No
 
 
 def test_the_same_texts_give_the_same_tokenizer() -> None:
-    texts = [Prose().encode(delegation(number), 0) for number in range(12)]
+    texts = [Prose().text_of(delegation(number), 0) for number in range(12)]
     first, *others = [lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=150), texts).get_vocab() for _ in range(4)]
     assert all(other == first for other in others)
 
@@ -190,7 +190,7 @@ def test_heads_start_beside_the_word() -> None:
 
 
 def test_examples_cover_a_long_text_and_label_every_token(corpus: Path) -> None:
-    text = Prose().encode(delegation(2), 0) * 8
+    text = Prose().text_of(delegation(2), 0) * 8
     tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=120), [text])
     kept = [place % 3 == 0 for place in range(len(split_pieces(text)))]
     examples = lingua.make_examples(text, kept, tokenizer)

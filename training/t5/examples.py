@@ -53,7 +53,7 @@ def read_rows(corpus: Path, supervision: Supervision) -> dict[str, list[Row]]:
 
     def row(found: CorpusRow) -> Row:
         bare = Delegation(found.id, "", found.tools, found.delegation.graph)
-        return Row(found.plan, found.tools, found.source, prose.encode(bare, 0) if supervision == "text" else "")
+        return Row(found.plan, found.tools, found.source, prose.text_of(bare, 0) if supervision == "text" else "")
 
     return {split: [row(found) for found in part] for split, part in read_corpus(corpus, SPLITS).items()}
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from graph_handoff.code_words import code_words
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, InputError
 from graph_handoff.files import sha256_json, write_text
@@ -25,7 +26,6 @@ from graph_handoff.linearization.line_text import Words, elements, format_words,
 from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.delta.sequence_diff import Costs, distance
-from graph_handoff.protocols.t5.rank_correction import code_words
 
 LIBRARY_FILE = "library.json"
 NOTHING = "nothing"

@@ -4,18 +4,19 @@
     Mei Kovacs 28236 "Desk Lamp"      the plan's values, verbatim, in the order in which the plan takes them
     4+product2                        what to change in the prediction (`graph_handoff.protocols.delta.edit_script`)
 
-The sender applies its own script before it sends it. Where the compact form is shorter, that crosses instead, behind a `!` and
-its own check sum.
+The sender applies its own script before it sends it. Where the compact form is shorter, that crosses instead, below its own
+check sum, and the handoff says so.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from graph_handoff.artefacts import find_run, model_folder, run_info
+from graph_handoff.code_words import code_words
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
@@ -26,73 +27,97 @@ from graph_handoff.linearization.memory import NEW, Memory
 from graph_handoff.linearization.reader import read_line
 from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
-from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.protocols.delta.edit_script import Corrector
 from graph_handoff.protocols.delta.plan_library import Library
 from graph_handoff.protocols.t5.protocol import read_values, write_values
-from graph_handoff.protocols.t5.rank_correction import code_words
 from graph_handoff.scalar import Scalar, dumps
 from graph_handoff.tokens import count_tokens
 
-COMPACT_MARK = "!"
+COMPACT = "compact"
+"""The form that needs no predictor."""
 MAX_TEXT = 1_000_000
 NEAREST = 8
 """Of so many predictions the message is written out; the shortest is sent."""
 
 
-class Delta:
+class Delta(Protocol):
     """Written and read with a predictor that `handoff train predictor` made."""
 
-    name: ClassVar[str] = "delta"
+    name = "delta"
+    title = "Predictive delta"
+    short = "Delta"
+    meaning = (
+        "A plan that both sides know, the values of this one, and an edit script from the one to the other. Nothing is lost."
+    )
+    stage = "train predictor"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "training_plans": "Plans learned from (count)",
+        "plan_prototypes": "Prototypes of plans (count)",
+        "step_prototypes": "Prototypes of steps (count)",
+        "part_prototypes": "Prototypes of parts of steps (count)",
+        "tokens_a_message": "Tokens of a message (mean count)",
+        "in_compact_form": "Sent in compact form, which was shorter (share)",
+        "edits_a_plan": "Edits of a plan (mean count)",
+        "steps_predicted": "Steps predicted right (share)",
+        "steps_known": "Steps known from training (share)",
+    }
 
     def __init__(self, run: str | Path) -> None:
-        self.folder = find_run(run, ("train predictor",), "run")
+        self.folder = find_run(run, (self.stage,), "run")
         self.library = Library.load(model_folder(self.folder))
         self.corrector = Corrector(self.library)
         self.compact = load_codec("compact")
-        self._sent: dict[str, str] = {}
+        self._sent: dict[tuple[str, ...], Written] = {}
+
+    @property
+    def artefact(self) -> str:
+        return self.library.hash
 
     def instructions(self, tools: Toolset) -> str:
         """The executor reads the compact form that the corrected plan is written out as."""
         return self.compact.instructions(tools)
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
         """The same text for every seed: a delegation is written once."""
-        key = f"{delegation.graph.dumps()} {' '.join(delegation.tools)}"
+        key = (delegation.graph.dumps(), *delegation.tools.marks.values())
         if key not in self._sent:
             self._sent[key] = self._write(delegation)
         return self._sent[key]
 
-    def _write(self, delegation: Delegation) -> str:
-        texts = [in_compact_form(delegation.graph, delegation.tools)]
+    def _write(self, delegation: Delegation) -> Written:
+        plain = Written(in_compact_form(delegation.graph, delegation.tools), COMPACT, fallback=COMPACT)
+        found = [plain]
         plan = Plan.from_graph(delegation.graph)
         if plan.to_graph().same_as(delegation.graph):
-            texts += (draft.text for draft in drafts(plan, delegation.tools, self.corrector))
-        ranked = sorted(texts, key=count_tokens)
-        return next((text for text in ranked if self._arrives(text, delegation)), texts[0])
+            found += (Written(draft.text) for draft in drafts(plan, delegation.tools, self.corrector))
+        ranked = sorted(found, key=lambda written: count_tokens(written.text))
+        return next((written for written in ranked if self._arrives(written, delegation)), plain)
 
-    def _arrives(self, text: str, delegation: Delegation) -> bool:
+    def _arrives(self, written: Written, delegation: Delegation) -> bool:
         """The sender reads its own message before it sends it."""
         try:
-            graph = self.decode(text, delegation.tools).graph
+            graph = self.read(written.text, written.form or self.name, delegation.tools).graph
         except (CodecError, GraphError):
             return False
         return graph is not None and graph.same_as(delegation.graph)
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         """Raises CodecError (not such a text, damaged, another predictor) or GraphError (no valid graph)."""
         if len(text) > MAX_TEXT:
             raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_TEXT} characters")
         head, _, rest = text.partition("\n")
-        mark, _, check = head.partition(" ")
-        if mark == COMPACT_MARK:
+        if form == COMPACT:
             graph = self.compact.decode(rest, tools)
-            _must_match(check, check_words(graph, ""))
+            _must_match(head, check_words(graph, ""))
             return Reading(rest, Plan.from_graph(graph), graph)
-        if mark != self.library.version:
-            known = f"{self.library.version!r} or {COMPACT_MARK!r}"
-            raise CodecError("the message was written with another version of the predictor", found=mark, allowed=known)
-        name, _, check = check.partition(" ")
+        if form != self.name:
+            raise self.unknown_form(form)
+        version, _, named = head.partition(" ")
+        if version != self.library.version:
+            problem = "the message was written with another version of the predictor"
+            raise CodecError(problem, found=version, allowed=repr(self.library.version))
+        name, _, check = named.partition(" ")
         values, *script = rest.split("\n")
         lines = self.corrector.read(self.library.predict(name), script)
         plan = read_plan(lines, read_values(values), tools)
@@ -107,7 +132,7 @@ class Delta:
 
 def in_compact_form(graph: Graph, tools: Toolset) -> str:
     """The message that needs no predictor."""
-    return f"{COMPACT_MARK} {check_words(graph, '')}\n{load_codec('compact').encode(graph, tools)}"
+    return f"{check_words(graph, '')}\n{load_codec('compact').encode(graph, tools)}"
 
 
 class Draft(NamedTuple):

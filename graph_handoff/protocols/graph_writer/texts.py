@@ -38,7 +38,7 @@ def source_of(delegation: Delegation, reads: Reads = "prose", seed: int = 0, gaz
     if delegation.prose is not None:
         text = delegation.prose
     else:
-        text = _PROSE.encode(replace(delegation, task=""), seed).partition("\n\n")[2]
+        text = _PROSE.text_of(replace(delegation, task=""), seed).partition("\n\n")[2]
     lifted = lift(text, tools.words, gazetteer)
     if reads == "prose":
         return lifted

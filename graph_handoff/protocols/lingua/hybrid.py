@@ -13,23 +13,30 @@ carries out the fields and has the remainder as context; it reads what crosses, 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.handoff import Handoff
 from graph_handoff.plan import Plan
-from graph_handoff.protocols.base import Reading
-from graph_handoff.protocols.lingua.protocol import Compressor
+from graph_handoff.protocols.base import Protocol, Reading, Written
+from graph_handoff.protocols.lingua.compressor import Compressed
+from graph_handoff.protocols.lingua.protocol import Compressor, LinguaProse
 from graph_handoff.protocols.prose.protocol import brief
 
 BREAK = "\n\n"
 """Between the fields and the remainder; the compact form has no empty line."""
 
 
-class Hybrid:
+class Hybrid(Protocol):
     """The plan's calls in compact form, and the request in fewer words."""
 
-    name: ClassVar[str] = "hybrid"
+    name = "hybrid"
+    title = "Hybrid"
+    short = "Hybrid"
+    meaning = "The plan's calls in compact form, unchanged, and the user's request in fewer words by the token classifier."
+    stage = "train lingua"
+    metrics = LinguaProse.metrics
 
     def __init__(
         self,
@@ -42,16 +49,30 @@ class Hybrid:
         self.compressor = Compressor(run, model, revision, rate)
         self._compact = load_codec("compact")
 
+    @property
+    def artefact(self) -> str:
+        return self.compressor.artefact
+
+    def check_artefact(self, handoff: Handoff) -> None:
+        """Any receiver can read the text: no model is needed."""
+
     def instructions(self, tools: Toolset) -> str:
         return f"{self._compact.instructions(tools)}\nAfter an empty line: the user's request, shortened; context only."
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
         """The same text for every seed: neither part has phrasings."""
         fields = self._compact.encode(delegation.graph, delegation.tools)
-        remainder = self.compressor(delegation.prose if delegation.prose is not None else brief(delegation.task))
-        return f"{fields}{BREAK}{remainder}" if remainder else fields
+        remainder = self._shortened(delegation).text
+        return Written(f"{fields}{BREAK}{remainder}" if remainder else fields)
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def _shortened(self, delegation: Delegation) -> Compressed:
+        return self.compressor(delegation.prose if delegation.prose is not None else brief(delegation.task))
+
+    def figures(self, delegation: Delegation, handoff: Handoff) -> dict[str, float]:
+        """The share of the remainder's tokens (o200k) that stayed."""
+        return {"achieved_rate": self._shortened(delegation).achieved}
+
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         """Raises CodecError or GraphError where the fields cannot be read."""
         graph = self._compact.decode(text.partition(BREAK)[0], tools)
         return Reading(text, Plan.from_graph(graph), graph)

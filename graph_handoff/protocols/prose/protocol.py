@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.plan import REPORT, Plan, Step
-from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.protocols.prose.reader import read_text
 from graph_handoff.protocols.prose.wording import Wording, is_compound, listed, scalar
 
@@ -34,23 +34,30 @@ _CONNECTORS = ("Then", "Next,", "After that,")
 _PREPOSITIONS = frozenset({"to", "by", "for", "from", "of", "in", "on", "with", "all"})
 
 
-class Prose:
+class Prose(Protocol):
     """The plan in words."""
 
-    name: ClassVar[str] = "nl"
+    name = "nl"
+    title = "Prose (NL)"
+    short = "Prose"
+    meaning = "The plan in plain sentences, as an orchestrator would write it."
+    decodes = False
 
     def instructions(self, tools: Toolset) -> str:
         """Prose needs none."""
         return ""
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
+        return Written(self.text_of(delegation, seed))
+
+    def text_of(self, delegation: Delegation, seed: int) -> str:
         """The orchestrator's own words where the delegation has them; else a phrasing chosen by its id and `seed`."""
         if delegation.prose is not None:
             return delegation.prose
         plan = Plan.from_graph(delegation.graph)
         return _Writer(plan, delegation.tools, Random(f"{delegation.id}:{seed}")).write(delegation.task)
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         return Reading(text, read_text(text, tools))
 
 

@@ -5,7 +5,7 @@
 
 Sender and receiver hold the same model. With all the hints it needs, the graph arrives whole whatever the model; a better model
 needs fewer. With `hints: 0`, or any other limit, the model goes on alone after the last hint. What the model cannot write at
-all (a plan too long) crosses in compact form, behind a `!`.
+all (a plan too long) crosses in compact form, and the handoff says so.
 
 A model that was trained without graph supervision (`supervision: text`) writes the prose instead, and all of this holds for it;
 what it cannot write crosses as prose.
@@ -13,57 +13,74 @@ what it cannot write crosses as prose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from graph_handoff.artefacts import count_parameters, find_run, model_folder, run_info
+from graph_handoff.artefacts import count_parameters, find_run, folder_hash, model_folder, run_info
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.faithfulness import check_faithful, sources_of
-from graph_handoff.protocols.base import Reading
+from graph_handoff.protocols.base import Protocol, Reading, Written
 from graph_handoff.protocols.t5.autoencoder import MAX_TOKENS, GraphAutoencoder
 from graph_handoff.protocols.t5.rank_correction import check_sum, read_hints, write_hints
 from graph_handoff.protocols.t5.target import CONTENTS
 from graph_handoff.scalar import WORD_STOPS, Scalar, format_scalar, scan_scalar
 
-PLAIN_MARK = "!"
 MAX_VALUES = 500
 MAX_TEXT = 20_000
 
 
-class T5:
+class T5(Protocol):
     """Written and read by a trained model. `hints` limits how many a message may hold; None for as many as it needs."""
 
-    name: ClassVar[str] = "t5"
+    name = "t5"
+    title = "T5 autoencoder"
+    short = "T5"
+    meaning = (
+        "The plan's values, and a code word wherever the model that both sides share would write the graph wrong. Nothing is "
+        "lost by construction, whatever the model: what training saves is tokens."
+    )
+    stage = "train t5"
+    metrics: ClassVar[Mapping[str, str]] = {
+        "hints_a_plan": "Hints that a plan needs (mean count)",
+        "tokens_a_plan": "Tokens that the model writes for a plan (mean count)",
+        "values_a_plan": "Values sent with a plan (mean count)",
+    }
 
     def __init__(self, run: str | Path, hints: int | None = None) -> None:
-        self.folder = find_run(run, ("train t5",), "run")
+        self.folder = find_run(run, (self.stage,), "run")
         self.most = hints
         self.autoencoder = GraphAutoencoder.load(model_folder(self.folder))
         self.content = CONTENTS[self.autoencoder.supervision](self.autoencoder.vocabulary)
-        self._sent: dict[tuple[str, ...], str] = {}
+        self._sent: dict[tuple[str, ...], Written] = {}
+
+    @cached_property
+    def artefact(self) -> str:
+        return folder_hash(model_folder(self.folder))
 
     def instructions(self, tools: Toolset) -> str:
         """For what the executor reads: the compact form that the model's graph is written out as, or prose."""
         return self.content.instructions(tools)
 
-    def encode(self, delegation: Delegation, seed: int) -> str:
+    def write(self, delegation: Delegation, seed: int) -> Written:
         """The same text for every seed, but where the model writes prose: `seed` chooses the phrasing that it writes."""
         plain = self.content.plain(delegation, seed)
-        key = (plain, *delegation.tools)
+        key = (plain, *delegation.tools.marks.values())
         if key not in self._sent:
             self._sent[key] = self._write(delegation, plain)
         return self._sent[key]
 
-    def _write(self, delegation: Delegation, plain: str) -> str:
-        whole = f"{PLAIN_MARK}\n{plain}"
+    def _write(self, delegation: Delegation, plain: str) -> Written:
+        whole = Written(plain, self.content.plain_form, fallback=self.content.plain_form)
         sent = self.content.encode(delegation, plain)
         if sent is None or len(sent.tokens) > MAX_TOKENS[self.autoencoder.supervision] or len(sent.values) > MAX_VALUES:
             return whole
         hints, written = self.autoencoder.hints(sent, delegation.tools, self.most)
         values = write_values(sent.values)
         arrives = self._arrives(written, values, delegation, plain)
-        return f"{write_hints(hints, written)}\n{values}" if arrives or self.most is not None else whole
+        return Written(f"{write_hints(hints, written)}\n{values}") if arrives or self.most is not None else whole
 
     def _arrives(self, written: list[int], values: str, delegation: Delegation, plain: str) -> bool:
         """The sender reads what the receiver's model will write. Raises UnfaithfulError where that says what the delegation does
@@ -78,13 +95,15 @@ class T5:
             check_faithful(reading.text, sources_of(delegation))
         return False
 
-    def decode(self, text: str, tools: Toolset) -> Reading:
+    def read(self, text: str, form: str, tools: Toolset) -> Reading:
         """Raises CodecError (not such a text, another model) or GraphError (the model wrote no valid graph)."""
         if len(text) > MAX_TEXT:
             raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_TEXT} characters")
+        if form == self.content.plain_form:
+            return self.content.read_plain(text, tools)
+        if form != self.name:
+            raise self.unknown_form(form)
         first, _, rest = text.partition("\n")
-        if first == PLAIN_MARK:
-            return self.content.read_plain(rest, tools)
         hints, expected = read_hints(first)
         values = read_values(rest)
         written = self.autoencoder.write(values, tools, hints)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
 
+from graph_handoff.code_words import code_numbers, code_words
 from graph_handoff.errors import CodecError
 
 SKIPS = 32
@@ -25,17 +24,6 @@ class Hint(NamedTuple):
 
     place: int
     rank: int
-
-
-@cache
-def code_words() -> tuple[str, ...]:
-    """The 512 words: the first runs of two or three small letters that are one o200k token with and without a space before."""
-    return tuple(files("graph_handoff.linearization").joinpath("code_words.txt").read_text(encoding="utf-8").split())
-
-
-@cache
-def _numbers() -> dict[str, int]:
-    return {word: number for number, word in enumerate(code_words())}
 
 
 def write_hints(hints: Iterable[Hint], tokens: Sequence[int]) -> str:
@@ -58,7 +46,7 @@ def write_hints(hints: Iterable[Hint], tokens: Sequence[int]) -> str:
 
 def read_hints(text: str) -> tuple[list[Hint], int]:
     """The hints and the check sum of a text that `write_hints` wrote. Raises CodecError."""
-    known = _numbers()
+    known = code_numbers()
     words = text.split(" ")
     unknown = [word for word in words if word not in known]
     if unknown:

@@ -24,6 +24,9 @@ from graph_handoff.scalar import Scalar
 class Content(Protocol):
     """Delegation -> what the model writes -> reading."""
 
+    plain_form: str
+    """The form of what crosses where the model cannot write it."""
+
     def __init__(self, vocabulary: Vocabulary) -> None: ...
 
     def instructions(self, tools: Toolset) -> str:
@@ -53,6 +56,8 @@ class Content(Protocol):
 
 class GraphContent:
     """The graph; the executor reads it in compact form."""
+
+    plain_form = "compact"
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -84,6 +89,8 @@ class GraphContent:
 class ProseContent:
     """The plan in words, as the prose baseline phrases it, without the request; no graph."""
 
+    plain_form = Prose.name
+
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.prose = Prose()
@@ -92,7 +99,7 @@ class ProseContent:
         return self.prose.instructions(tools)
 
     def plain(self, delegation: Delegation, seed: int) -> str:
-        return self.prose.encode(replace(delegation, task=""), seed)
+        return self.prose.text_of(replace(delegation, task=""), seed)
 
     def encode(self, delegation: Delegation, plain: str) -> Encoded | None:
         return encode_text(plain, self.vocabulary)
