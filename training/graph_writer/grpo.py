@@ -108,7 +108,7 @@ def _fit(config: GrpoConfig, start: Path | None) -> None:
     if trained is None:
         return
     last = held_out_scores(trained, held_out, fidelity)
-    metrics = {"held_out_plans": len(held_out), "parameters": count_parameters(trained.model)}
+    metrics: dict[str, float] = {"held_out_plans": len(held_out), "parameters": count_parameters(trained.model)}
     metrics |= summary(last) | {f"start_{key}": value for key, value in summary(first).items()} | gain(first, last, config.seed)
     finish(config, metrics)
     _show(metrics)
@@ -162,7 +162,7 @@ def make_trainer(config: GrpoConfig, writer: GraphWriter, cases: Mapping[str, Se
         **vllm,
     )
 
-    class Trainer(GRPOTrainer):  # type: ignore[misc]
+    class Trainer(GRPOTrainer):
         """Evaluates by what the model writes greedily: exact, and no loss is wanted."""
 
         def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
@@ -173,7 +173,7 @@ def make_trainer(config: GrpoConfig, writer: GraphWriter, cases: Mapping[str, Se
             }
             self.log(metrics)
             self.model.train()
-            self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+            self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
             return metrics
 
     train_set = as_dataset(cases["train"], writer, config).remove_columns("completion")

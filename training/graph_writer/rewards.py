@@ -27,7 +27,7 @@ from graph_handoff.plan import Plan
 from graph_handoff.protocols.graph_writer.texts import Written, read_written
 
 if TYPE_CHECKING:
-    from data.environments.base import Environment
+    from data.environments.base import ReplayableEnvironment
 
 PARTS = ("valid", "faithful", "fidelity", "brevity")
 BREVITY_WEIGHT = 0.1
@@ -120,7 +120,7 @@ class Executes:
     environment are answered by what was `recorded` of them.
     """
 
-    def __init__(self, recorded: Environment | None = None, seconds: float = 10.0) -> None:
+    def __init__(self, recorded: ReplayableEnvironment | None = None, seconds: float = 10.0) -> None:
         self.recorded, self.seconds = recorded, seconds
         self._reaches: dict[str | None, Any] = {}
 
