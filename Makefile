@@ -2,8 +2,6 @@
 SHELL := /bin/bash
 VENV ?= .venv
 PYTHON ?= python3
-# A folder with public data sets, for `make routers` (docs/router.md says which).
-PUBLIC_DATA ?=
 # Extra words for every `pip install`, for instance an index with CPU builds of torch.
 PIP_ARGS ?=
 BIN := $(VENV)/bin
@@ -15,7 +13,6 @@ HANDOFF := $(BIN)/handoff
 SMOKE := data/store/smoke
 SMALL := --corpus $(SMOKE)/corpus
 OWN := examples/own-traces
-PUBLIC := $(if $(PUBLIC_DATA),--public $(PUBLIC_DATA))
 
 .PHONY: setup quickstart lane-1 lane-2 routers own-traces smoke test test-all wheel gpu lint clean
 
@@ -41,7 +38,7 @@ quickstart: setup
 
 # After the quickstart: the small router, and routers against each other and the Oracle on both benchmarks.
 routers: setup
-	$(HANDOFF) train router --config configs/router/tiny.yaml --costs checkpoints/quickstart $(PUBLIC)
+	$(HANDOFF) train router --config configs/router/tiny.yaml --costs checkpoints/quickstart
 	$(HANDOFF) eval --config configs/eval/routers.yaml
 	$(HANDOFF) report checkpoints/routers
 	$(HANDOFF) export router checkpoints/router-tiny --eval checkpoints/routers --protocols routed-distilled
