@@ -68,7 +68,7 @@ def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegatio
     table = load_table(config.run / "model" / "table.json")
     assert table["keep"] == metrics["keep"] == best(points).keep
     assert table["documents"] == 8 and "zebra" not in table["idf"]
-    texts = [load_protocol("tfidf", run=config.run).encode(delegation, 0) for delegation in delegations]
+    texts = [load_protocol("tfidf", run=config.run).encode(delegation, 0).text for delegation in delegations]
     assert sum(map(count_tokens, texts)) / 6 == pytest.approx(best(points).tokens)
 
 
