@@ -20,7 +20,7 @@ SCHEMAS = [
     {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
 ]
 TOOLS = Toolset.from_schemas(SCHEMAS)
-METRICS = {"held_out_plans": 10, "hints_a_plan": 1.5, "parameters": 123}
+METRICS = {"held_out_plans": 10, "corrections_a_plan": 1.5, "parameters": 123}
 MODEL_TOKENS = 64
 
 

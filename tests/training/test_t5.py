@@ -145,7 +145,7 @@ def test_without_graph_supervision_the_prose_arrives_and_is_read(corpus: Path, t
         assert reading.graph is None
     metrics = protocol.model_info()["training"]
     assert metrics["held_out_plans"] + metrics["too_long_plans"] == 2
-    assert metrics["hinted_validity"] == 1
+    assert metrics["corrected_validity"] == 1
 
 
 def test_a_pretrained_base_keeps_its_ids_and_adds_ours(corpus: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from itertools import groupby
 
 from graph_handoff.errors import CodecError
 from graph_handoff.linearization.line_text import Words, format_words, parts, read_words, signs
-from graph_handoff.protocols.delta.plan_library import NAME, Library
-from graph_handoff.protocols.delta.sequence_diff import Costs, Edit, Kind, diff, patch
+from graph_handoff.protocols.delta.plan_library import NAME, PlanLibrary
+from graph_handoff.protocols.delta.sequence_diff import Costs, Edit, EditKind, diff, patch
 from graph_handoff.tokens import count_tokens
 
 _EDIT = re.compile(r"(\d{1,5})([-=+])(.*)", re.ASCII | re.DOTALL)
@@ -33,10 +33,10 @@ NEAR = 4
 """A step that the predictor does not know is compared with so many known ones."""
 
 
-class Corrector:
+class EditScripts:
     """Writes and reads the scripts of one library."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: PlanLibrary) -> None:
         self.library = library
         self._spelled: dict[Words, str] = {}
 
@@ -148,7 +148,7 @@ class Corrector:
             found = _EDIT.fullmatch(place)
             if found is None or found[3] or (found[2] == "-") == bool(words):
                 raise CodecError("an edit of a step is a place, then - = or +, then a part", found=place)
-            kind: Kind = "-" if found[2] == "-" else "=" if found[2] == "=" else "+"
+            kind: EditKind = "-" if found[2] == "-" else "=" if found[2] == "=" else "+"
             edits.append(Edit(int(found[1]), kind, self._expand(words) if words else None))
         return edits
 
