@@ -13,15 +13,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
+from data.corpus import read_corpus
 from graph_handoff.console import say, table
-from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, GraphError, InputError
-from graph_handoff.graph import Graph
 from graph_handoff.protocols import Protocol, load_protocol
 from graph_handoff.protocols.graph_writer.model import BATCH, GraphWriter
 from graph_handoff.tokens import count_tokens
@@ -43,11 +42,8 @@ class Entry(NamedTuple):
 
 def read_delegations(corpus: Path, domain: str) -> list[Delegation]:
     """The test split's plans of a domain."""
-    from datasets import load_from_disk
-
-    tools = Toolset.from_schemas(orjson.loads((corpus / "tools.json").read_bytes())[domain])
-    rows = [row for row in load_from_disk(str(corpus))["test"] if row["domain"] == domain]
-    return [Delegation(row["id"], row["task"], tools, Graph.loads(row["graph"])) for row in rows]
+    rows = read_corpus(corpus)["test"]
+    return [replace(row.delegation, id=row.id, prose=None) for row in rows if row.domain == domain]
 
 
 def entries(runs: Path, corpus: Path, scratch: Path) -> Iterator[Entry]:
@@ -76,9 +72,7 @@ def entries(runs: Path, corpus: Path, scratch: Path) -> Iterator[Entry]:
 
 def random_classifier(wanted: int, corpus: Path, folder: Path) -> Path:
     """A BERT token classifier with random weights, as near to `wanted` parameters as its width allows."""
-    from datasets import load_from_disk
-
-    texts = load_from_disk(str(corpus))["train"]["prose"][:400]
+    texts = [row.prose for row in read_corpus(corpus)["train"][:400]]
     vocabulary = 1000 if wanted < 500_000 else 4000  # a small model must not be all embeddings
     tokenizer = make_tokenizer(Architecture(vocabulary=vocabulary), texts)
 

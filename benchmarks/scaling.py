@@ -13,9 +13,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-import orjson
-
-from eval.curves_svg import Chart, Line, draw
+from eval.plots import Chart, Line, draw_curves, to_svg
+from graph_handoff.artefacts import read_metrics
 from graph_handoff.cli import load_stage
 from graph_handoff.config import load_config
 from graph_handoff.console import say, table
@@ -70,7 +69,7 @@ def train(model: str, size: int, seed: int, arguments: argparse.Namespace) -> Po
             "the corpus has fewer training plans", file=config.corpus, field="--sizes", found=size, allowed=available
         )
     module.run(config)
-    metrics = orjson.loads((run / "metrics.json").read_bytes())
+    metrics = read_metrics(run)
     missing = [key for key in spec.metrics if key not in metrics]
     if missing:
         raise ConfigError("the run did not write this metric", file=run, found=missing, allowed=sorted(metrics))
@@ -102,11 +101,9 @@ def show(found: dict[str, list[Point]], out: Path) -> None:
         table(["training plans", *keys], rows, title=f"{model}, held out, mean over {len({p.seed for p in points})} seeds")
         for key in keys:
             charts.setdefault(key, []).append(Line(number, "validation", tuple(means[key]), None))
-    write_text(
-        out,
-        draw([Chart(key.replace("_", " "), tuple(lines)) for key, lines in charts.items()], list(found), parts_shown=False)
-        + "\n",
-    )
+    drawn = [Chart(key.replace("_", " "), tuple(lines)) for key, lines in charts.items()]
+    figure = draw_curves(drawn, list(found), "training plans", parts_shown=False)
+    write_text(out, to_svg(figure, f"Held-out figures of {', '.join(found)} against training plans"))
     say(f"picture: {out}")
 
 

@@ -2,22 +2,33 @@
 
     python -m benchmarks.trials [--graphs data/store/graphs.jsonl] [--benchmark tau2-retail]
 
-Each task is carried out once, so no result is taken over from another seed. The last line is the same through inspect-ai.
+Each task is executed once, so no result is taken over from another seed. The last line is the same through inspect-ai.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+from eval.bench import Bench
 from eval.benchmarks import load_benchmark
-from eval.engine import run_trials
-from eval.executors.scripted import ScriptedExecutor
+from eval.engine import Job, run_trials
+from eval.executors import load_executor
 from graph_handoff.protocols import load_protocol
 
 PROTOCOLS = ("nl", "ngh", "ngh-bare", "compact")
+
+
+async def seconds(bench: Bench, jobs: Sequence[Job]) -> float:
+    """Processor time of the trials."""
+    started = time.process_time()
+    for job in jobs:
+        await bench.trial(job)
+    return time.process_time() - started
 
 
 def main() -> None:
@@ -26,22 +37,18 @@ def main() -> None:
     parser.add_argument("--benchmark", default="tau2-retail")
     arguments = parser.parse_args()
     benchmark = load_benchmark(arguments.benchmark, arguments.graphs, "all")
-    protocols = {name: load_protocol(name) for name in PROTOCOLS}
-    delegations = benchmark.delegations
-    for name, protocol in protocols.items():
-        ScriptedExecutor(benchmark.name, benchmark.environment).trial(
-            next(iter(delegations.values())), protocol, name, 0
-        )  # warm up
-        executor = ScriptedExecutor(benchmark.name, benchmark.environment)
-        started = time.process_time()
-        for delegation in delegations.values():
-            executor.trial(delegation, protocol, name, 0)
-        print(f"{name:<10} {len(delegations) / (time.process_time() - started):6.0f} trials/s of processor time")
-    executor = ScriptedExecutor(benchmark.name, benchmark.environment)
-    jobs = [(benchmark.name, task, name, 0) for task in delegations for name in protocols]
+
+    def bench() -> Bench:
+        return Bench({benchmark.name: benchmark}, {n: load_protocol(n) for n in PROTOCOLS}, load_executor("scripted"))
+
+    for name in PROTOCOLS:
+        jobs = [(benchmark.name, task, name, 0) for task in benchmark.delegations]
+        asyncio.run(seconds(bench(), jobs[:1]))  # warm up
+        print(f"{name:<10} {len(jobs) / asyncio.run(seconds(bench(), jobs)):6.0f} trials/s of processor time")
+    jobs = [(benchmark.name, task, name, 0) for task in benchmark.delegations for name in PROTOCOLS]
     with tempfile.TemporaryDirectory() as logs:
         started = time.process_time()
-        run_trials(jobs, lambda j: executor.trial(delegations[j[1]], protocols[j[2]], j[2], j[3]), lambda trial: None, Path(logs))
+        run_trials(jobs, bench().trial, lambda trial: None, Path(logs))
         print(f"{'inspect':<10} {len(jobs) / (time.process_time() - started):6.0f} trials/s, all protocols, its start included")
 
 

@@ -6,21 +6,21 @@ import hashlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import orjson
 from pydantic import Field
 
-from data.environments import ENVIRONMENTS, load_environment
 from data.labelled import LabelledGraph, read_graphs
+from data.toolsets import ToolsetStore
 from graph_handoff.codec import CODECS, load_codec
 from graph_handoff.config import Config
-from graph_handoff.console import say, table, track
+from graph_handoff.console import say, table, track, warn
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import InputError, OutputError
-from graph_handoff.files import read_json, sha256_file, sha256_json, write_text
+from graph_handoff.files import sha256_file, sha256_json, write_text
 from graph_handoff.graph import Graph
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.prose.protocol import Prose
@@ -28,7 +28,6 @@ from graph_handoff.tokens import count_tokens
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
-TOOLS_FILE = "tools.json"
 CARD_FILE = "README.md"
 MANIFEST_FILE = "manifest.json"
 
@@ -40,8 +39,10 @@ class CorpusConfig(Config):
     """Labelled graphs, as `handoff label` writes them."""
     out: Path = Path("data/store/corpus")
     """The dataset's folder; it is replaced as a whole."""
-    validation: float = Field(0.1, gt=0, lt=1)
-    """Share of the training tasks set aside for validation, by a hash of the task."""
+    validation: float = Field(0.1, gt=0, lt=0.5)
+    """Share of the tasks to learn from that is set aside for validation, by a hash of the task."""
+    test: float = Field(0.1, gt=0, lt=0.5)
+    """Share of the tasks without a benchmark's own split that is held out, by the same hash."""
     prose_seed: int = 0
     """Chooses the phrasing of the prose plan."""
 
@@ -59,34 +60,51 @@ def run(config: CorpusConfig) -> int:
     table(["split", "delegations", "prose tokens", "compact tokens"], shown, title="corpus")
     for reason, count in dropped.items():
         say(f"left out: {count} ({reason})")
+    for split in SPLITS:
+        if not counts[split]:
+            warn(f"the split {split} is empty: {EMPTY[split]}")
     say(f"corpus: {config.out}")
     return 0
 
 
+EMPTY: dict[Split, str] = {
+    "train": "nothing can be trained on this corpus",
+    "validation": "no network can be trained, as none of its checkpoints could be chosen; `predictor` and `tfidf` can",
+    "test": "trained models cannot be measured on tasks that they have not seen",
+}
+"""What does not work without a split."""
+NO_TOOLSET = "no tool schemas: name them with `handoff import --tools FILE`"
+UNKNOWN_TOOL = "a call of a tool that its schemas do not describe"
+
+
 def build(config: CorpusConfig) -> tuple[list[dict[str, Any]], Counter[str]]:
     """One row a delegation, and how many records were left out, by reason. Raises InputError where nothing is left."""
-    toolsets: dict[str, Toolset] = {}
-    held_out: dict[str, set[str]] = {}
     prose = Prose()
     rows: list[dict[str, Any]] = []
     dropped: Counter[str] = Counter()
     for path in config.inputs:
+        toolsets = ToolsetStore.beside(path)
         for record in track(read_graphs(path), f"corpus: {path.name}"):
-            domain = record.task.domain
-            if f"tau2-{domain}" not in ENVIRONMENTS:
-                dropped[f"no tool schemas for the domain {domain!r}"] += 1
-                continue
-            if domain not in toolsets:
-                environment = load_environment(f"tau2-{domain}")
-                toolsets[domain] = Toolset.from_schemas(environment.tools)
-                held_out[domain] = {task.id for task in environment.tasks() if task.split == "test"}
-            split = assign(record, held_out[domain], config.validation)
-            rows.append(_row(record, split, toolsets[domain], prose, config.prose_seed))
+            tools = toolsets.toolset(record.toolset) if record.toolset is not None else None
+            if tools is None:
+                dropped[NO_TOOLSET] += 1
+            elif not _called(record.graph) <= tools.keys():
+                dropped[UNKNOWN_TOOL] += 1
+            else:
+                rows.append(_row(record, assign(record, config), tools, prose, config.prose_seed))
     if not rows:
-        raise InputError("nothing to put into a corpus", file=config.inputs[0] if config.inputs else None)
+        reasons = "; ".join(f"{count} left out: {reason}" for reason, count in dropped.items())
+        file = config.inputs[0] if config.inputs else None
+        raise InputError(f"nothing to put into a corpus ({reasons or 'no records'})", file=file)
     rows, repeated = _drop_repeats(rows)
+    fill_splits(rows)
     dropped["the same plan as another record, kept once (the held-out one first)"] += repeated
     return rows, +dropped
+
+
+def _called(graph: Graph) -> set[str]:
+    """The tools that a graph calls."""
+    return {step.name for step in Plan.from_graph(graph).steps if not step.is_action}
 
 
 class CorpusRow(NamedTuple):
@@ -98,6 +116,8 @@ class CorpusRow(NamedTuple):
     delegation: Delegation
     """Its id is the task's."""
     prose: str
+    environment: str | None = None
+    """The environment that can execute the plan; None where only what was recorded is known."""
 
     @property
     def plan(self) -> Plan:
@@ -108,36 +128,59 @@ class CorpusRow(NamedTuple):
         return self.delegation.tools
 
 
-def read_toolsets(folder: Path) -> dict[str, Toolset]:
-    """The tools of each domain of a corpus. Raises InputError."""
-    schemas = read_json(folder / TOOLS_FILE, "`handoff corpus` writes it")
-    return {domain: Toolset.from_schemas(tools) for domain, tools in schemas.items()}
-
-
 def read_corpus(folder: Path) -> dict[Split, list[CorpusRow]]:
     """The rows of a corpus that `run` wrote. Raises InputError where the folder holds none."""
     from datasets import load_from_disk
 
+    toolsets = ToolsetStore(folder)
     try:
-        toolsets = read_toolsets(folder)
         dataset = load_from_disk(str(folder))
     except OSError as error:
         raise InputError("holds no corpus: run `handoff corpus` first", file=folder) from error
 
     def row(record: Mapping[str, Any]) -> CorpusRow:
         graph = Graph.loads(record["graph"])
-        delegation = Delegation(record["task_id"], record["task"], toolsets[record["domain"]], graph, prose=record["prose"])
-        return CorpusRow(record["id"], record["source"], record["domain"], delegation, record["prose"])
+        tools = toolsets.toolset(record["toolset"])
+        delegation = Delegation(record["task_id"], record["task"], tools, graph, prose=record["prose"])
+        return CorpusRow(
+            record["id"], record["source"], record["domain"], delegation, record["prose"], record["environment"] or None
+        )
 
     return {split: [row(record) for record in dataset[split]] for split in SPLITS}
 
 
-def assign(record: LabelledGraph, held_out: set[str], validation: float) -> Split:
-    """The benchmark's held-out tasks are `test`, whoever carried them out; the others are divided by a hash of the task."""
-    if record.source != "synth" and record.task.id in held_out:
+def assign(record: LabelledGraph, config: CorpusConfig) -> Split:
+    """A benchmark's held-out tasks are `test`, whoever executed them, and its others are divided into `train` and `validation`.
+    Tasks without a split of their own are divided into all three. It is a hash of the task that divides them."""
+    if record.split == "test":
         return "test"
-    digest = hashlib.sha256(f"{record.task.domain}/{record.task.id}".encode()).digest()
-    return "validation" if int.from_bytes(digest[:8]) / 2**64 < validation else "train"
+    place = _place(record.task.domain, record.task.id)
+    if place < config.validation:
+        return "validation"
+    return "test" if record.split is None and place >= 1 - config.test else "train"
+
+
+def _place(domain: str, task: str) -> float:
+    """A task's hash as a number in [0, 1)."""
+    return int.from_bytes(hashlib.sha256(f"{domain}/{task}".encode()).digest()[:8]) / 2**64
+
+
+def fill_splits(rows: Sequence[dict[str, Any]]) -> None:
+    """Give an empty `test`, then an empty `validation`, one task of `train`, where that has another: the one whose hash came
+    nearest. A benchmark's own training task never becomes a held-out one."""
+    for split in ("test", "validation"):
+        learnt = [row for row in rows if row["split"] == "train"]
+        free = {_task_of(row) for row in learnt if split == "validation" or not row["has_split"]}
+        if any(row["split"] == split for row in rows) or not free or len({_task_of(row) for row in learnt}) < 2:
+            continue
+        chosen = (max if split == "test" else min)(free, key=lambda task: _place(*task))
+        for row in learnt:
+            if _task_of(row) == chosen:
+                row["split"] = split
+
+
+def _task_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    return row["domain"], row["task_id"]
 
 
 def _row(record: LabelledGraph, split: Split, tools: Toolset, prose: Prose, seed: int) -> dict[str, Any]:
@@ -154,6 +197,9 @@ def _row(record: LabelledGraph, split: Split, tools: Toolset, prose: Prose, seed
         "graph": texts.pop("json"),
         **texts,
         "reward": record.reward,
+        "toolset": record.toolset,
+        "environment": record.environment or "",
+        "has_split": record.split is not None,
     }
 
 
@@ -186,7 +232,7 @@ def _write(config: CorpusConfig, rows: list[dict[str, Any]], dropped: Counter[st
     from datasets import Dataset, DatasetDict, disable_progress_bars
 
     disable_progress_bars()
-    columns = [name for name in rows[0] if name != "split"]
+    columns = [name for name in rows[0] if name not in ("split", "has_split")]
     parts = {split: [r for r in rows if r["split"] == split] for split in SPLITS}
     dataset = DatasetDict({s: Dataset.from_dict({c: [r[c] for r in part] for c in columns}) for s, part in parts.items()})
     try:
@@ -209,9 +255,9 @@ def _must_be_corpus(folder: Path) -> None:
 
 
 def _write_companions(folder: Path, config: CorpusConfig, rows: list[dict[str, Any]], dropped: Counter[str]) -> None:
-    domains = sorted({row["domain"] for row in rows})
-    tools = {domain: list(load_environment(f"tau2-{domain}").tools) for domain in domains}
-    write_text(folder / TOOLS_FILE, orjson.dumps(tools, option=orjson.OPT_INDENT_2).decode() + "\n")
+    names = {row["toolset"] for row in rows}
+    for store in map(ToolsetStore.beside, config.inputs):
+        store.copy((name for name in sorted(names) if store.path(name).exists()), ToolsetStore(folder))
     write_text(folder / CARD_FILE, card(rows, dropped))
     content = {
         "stage": "corpus",
@@ -236,8 +282,8 @@ def card(rows: list[dict[str, Any]], dropped: Counter[str]) -> str:
         "# Corpus of labelled delegations",
         "",
         "One row a delegation: the task in its author's words, the plan as prose, as a typed graph (`graph`, minified JSON) and",
-        "in compact form (`compact`). `tools.json` holds the tool schemas of each domain. The prose is written from the graph by",
-        "seeded templates, not by a person or a model.",
+        "in compact form (`compact`). `toolset` names the file of `toolsets/` with its tool schemas. The prose is written from",
+        "the graph by seeded templates, not by a person or a model.",
         "",
         "| split | source | domain | delegations | prose tokens (mean) | compact tokens (mean) |",
         "|---|---|---|---|---|---|",
@@ -249,9 +295,9 @@ def card(rows: list[dict[str, Any]], dropped: Counter[str]) -> str:
         lines.append(f"| {split} | {source} | {domain} | {count} | {prose} | {compact} |")
     lines += [
         "",
-        "`test` is the benchmark's own held-out split; everything else is divided into `train` and `validation` by a hash of the",
-        "task. No task and no plan stands in two splits (checked when the corpus is written). Recorded trajectories come from",
-        "commercial models: use them to evaluate, do not publish them.",
+        "A benchmark's own held-out tasks are `test`, and its others are divided into `train` and `validation` by a hash of the",
+        "task; tasks of no benchmark are divided into all three. No task and no plan is in two splits (checked when the corpus",
+        "is written). Traces of commercial models may be bound by their terms of use: check them before you publish.",
         "",
         *(f"- left out: {count} ({reason})" for reason, count in sorted(dropped.items())),
     ]

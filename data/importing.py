@@ -12,11 +12,12 @@ import orjson
 from pydantic import Field
 
 from data.sources import SOURCES, check_format, detect
-from data.sources.base import NOT_STORABLE, Accepted, RecordError, Rejected, printable
+from data.sources.base import BAD_FIELD, NOT_STORABLE, Accepted, RecordError, Rejected, printable
+from data.toolsets import ToolsetStore, read_tools
 from data.trajectory import Trajectory
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track, warn
-from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.errors import ConfigError, InputError, MissingDependencyError
 from graph_handoff.files import atomic_write
 
 
@@ -28,9 +29,11 @@ class ImportConfig(Config):
     format: Literal["auto", "tau1", "tau2", "openai"] = "auto"
     """The format of every input; `auto` tells it by each file's content."""
     gold: list[str] = Field(default_factory=list)
-    """Benchmarks whose gold plans are carried out in their real environment: `tau2-retail`, `tau2-airline`."""
+    """Environments whose gold plans are executed. An unknown name is answered with those that are known."""
+    tools: Path | None = None
+    """A JSON list of tool schemas (OpenAI's, MCP's or Anthropic's form) for the records that carry none."""
     out: Path = Path("data/store/trajectories.jsonl")
-    """Where the trajectories go, in the order of the inputs."""
+    """Where the trajectories go, in the order of the inputs; their tool schemas go to `toolsets/` beside it."""
     rejected: Path | None = None
     """Where the records that were set aside go: file, record, reason, detail. Default: beside `out`, `*.rejected.jsonl`."""
 
@@ -49,19 +52,67 @@ class _NothingImportedError(Exception):
     """Leaves the block that writes the trajectories, so that an earlier file stays as it was."""
 
 
+class _Toolsets:
+    """Finds and stores each record's tool schemas: its own, else its environment's, else those that the user named."""
+
+    def __init__(self, store: ToolsetStore, named: Path | None) -> None:
+        self._store = store
+        self._named = store.add(read_tools(named)) if named is not None else None
+        self._environments: dict[str, str | None] = {}
+        self.named = self.unknown = 0
+        self.missing: dict[str, str] = {}
+        """Environment -> why its tools cannot be asked for."""
+
+    def of(self, record: Accepted) -> str | None:
+        """The hash of the record's toolset; None where nothing tells its tools. Raises RecordError, OutputError."""
+        environment = record.trajectory.environment
+        if record.tools:
+            try:
+                return self._store.add(record.tools)
+            except InputError as error:
+                raise RecordError(BAD_FIELD, f"tools: {error}") from None
+        found = self._of_environment(environment) if environment is not None else None
+        if found is None and self._named is not None:
+            self.named += 1
+            return self._named
+        self.unknown += found is None
+        return found
+
+    def _of_environment(self, name: str) -> str | None:
+        if name not in self._environments:
+            from data.environments import load_environment
+
+            try:
+                self._environments[name] = self._store.add(load_environment(name).tools)
+            except MissingDependencyError as error:
+                self._environments[name] = None
+                self.missing[name] = str(error)
+        return self._environments[name]
+
+    def tell(self) -> None:
+        """Say what is known of the records without schemas of their own."""
+        if self.named:
+            say(f"records without tool schemas: {self.named}; they have those of `tools` now")
+        for name, reason in self.missing.items():
+            warn(f"the tools of {name} are not known here: {reason}")
+        if self.unknown:
+            warn(f"records without tool schemas: {self.unknown}; name them with --tools FILE: a corpus leaves such records out")
+
+
 class _Writer:
     """Writes trajectories and rejected records, and counts both."""
 
-    def __init__(self, out: IO[bytes], aside: IO[bytes]) -> None:
+    def __init__(self, out: IO[bytes], aside: IO[bytes], toolsets: _Toolsets) -> None:
         self._out, self._aside = out, aside
         self._ids: set[str] = set()  # about 110 bytes an id
+        self._toolsets = toolsets
         self.imported: Counter[_Origin] = Counter()
         self.rejected: Counter[tuple[_Origin, str]] = Counter()
 
     def write(self, origin: _Origin, record: Accepted | Rejected) -> None:
         if isinstance(record, Accepted):
             try:
-                line = _serialise(record.trajectory, self._unique(record))
+                line = _serialise(record.trajectory, self._unique(record), self._toolsets.of(record))
             except RecordError as problem:
                 record = Rejected(record.record, problem.reason, problem.detail)
             else:
@@ -81,9 +132,9 @@ class _Writer:
         return name
 
 
-def _serialise(trajectory: Trajectory, name: str) -> bytes:
+def _serialise(trajectory: Trajectory, name: str, toolset: str | None) -> bytes:
     try:
-        return orjson.dumps(trajectory.model_dump() | {"id": name}, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(trajectory.model_dump() | {"id": name, "toolset": toolset}, option=orjson.OPT_APPEND_NEWLINE)
     except (TypeError, ValueError, RecursionError) as error:
         raise RecordError(NOT_STORABLE, str(error)) from None
 
@@ -96,20 +147,23 @@ def run(config: ImportConfig) -> int:
     origins = _origins(config)
     rejected = config.rejected or config.out.with_suffix(".rejected.jsonl")
     _check_outputs(config.out, rejected, origins)
+    toolsets = _Toolsets(ToolsetStore.beside(config.out), config.tools)
     with atomic_write(rejected) as aside, suppress(_NothingImportedError), atomic_write(config.out) as out:
-        writer = _Writer(out, aside)
+        writer = _Writer(out, aside, toolsets)
         for origin in origins:
             for record in track(_records(origin), f"import {Path(origin.label).name}"):
                 writer.write(origin, record)
         if not writer.imported:
             raise _NothingImportedError
-    return _summary(origins, writer, config.out, rejected)
+    code = _summary(origins, writer, config.out, rejected)
+    toolsets.tell()
+    return code
 
 
 def _records(origin: _Origin) -> Iterator[Accepted | Rejected]:
     if origin.format != "gold":
         return SOURCES[origin.format].read(Path(origin.label))
-    from data.environments.gold import replay_gold  # brings in the benchmark's package
+    from data.environments.gold import replay_gold
 
     return (Accepted(number, trajectory) for number, trajectory in enumerate(replay_gold(origin.label), 1))
 

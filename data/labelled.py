@@ -82,8 +82,12 @@ class LabelledGraph(Record):
     source: str
     task: TaskInfo
     """Without the benchmark's own plan and answers."""
+    toolset: str | None = None
+    """As in the trajectory: the hash of its tool schemas, which lie beside the file."""
+    environment: str | None = None
+    """As in the trajectory: the environment that can execute the graph."""
     split: Literal["train", "test"] | None = None
-    """The benchmark's split of this task, where it has one."""
+    """The benchmark's split of this task, where it has one; a sampled plan is `train`."""
     graph: GraphField
     reward: float | None = None
     """As recorded."""

@@ -19,9 +19,10 @@ import orjson
 from pydantic import Field
 
 from data.labelled import LabelledGraph, WordsOf
-from data.labels.record import Rejected, label_line
+from data.labels.record import LabelRejected, label_line
 from data.runs.journal import Journal
 from data.runs.lock import hold
+from data.toolsets import ToolsetStore
 from data.workers import cores, process_pool
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track, warn
@@ -44,7 +45,7 @@ class LabelConfig(Config):
     input: Path = Path("data/store/trajectories.jsonl")
     """Trajectories that `handoff import` or `handoff synth` wrote."""
     out: Path = Path("data/store/graphs.jsonl")
-    """Where the graphs go, in the order of the input."""
+    """Where the graphs go, in the order of the input; the toolsets they name go to `toolsets/` beside it."""
     rejected: Path | None = None
     """Where the records without a label go: record, id, reason, detail. Default: beside `out`, `*.rejected.jsonl`."""
     words: WordsOf = "task+user"
@@ -78,7 +79,7 @@ def run(config: LabelConfig) -> int:
         if first is None:
             raise InputError("holds no trajectories", file=config.input)
         _label_all(chain([first], lines), progress, config)
-        return _finish(progress, config.out, rejected)
+        return _finish(progress, config, rejected)
 
 
 def _lines(path: Path) -> Iterator[Line]:
@@ -119,16 +120,17 @@ def _label_all(lines: Iterator[Line], progress: Journal, config: LabelConfig) ->
 def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator[bytes]:
     """The progress lines of each chunk, in order."""
     workers = config.workers or cores()
+    rules = (config.words, config.drop_errors, ToolsetStore.beside(config.input))
     first = list(islice(chunks, 2))
     chunks = chain(first, chunks)
     if workers == 1 or len(first) < 2:  # starting a process costs more than one chunk
-        yield from (label_chunk(chunk, config.words, config.drop_errors) for chunk in chunks)
+        yield from (label_chunk(chunk, *rules) for chunk in chunks)
         return
     with process_pool(workers) as pool:
         waiting: deque[Future[bytes]] = deque()
         try:
             for chunk in chunks:
-                waiting.append(pool.submit(label_chunk, chunk, config.words, config.drop_errors))
+                waiting.append(pool.submit(label_chunk, chunk, *rules))
                 if len(waiting) >= _AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -139,13 +141,13 @@ def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def label_chunk(lines: Iterable[Line], words: WordsOf, drop_errors: bool) -> bytes:
+def label_chunk(lines: Iterable[Line], words: WordsOf, drop_errors: bool, toolsets: ToolsetStore) -> bytes:
     """Progress lines of some records: the same bytes in any process."""
-    return b"".join(_progress_line(label_line(line, number, words, drop_errors)) for number, line in lines)
+    return b"".join(_progress_line(label_line(line, number, words, drop_errors, toolsets)) for number, line in lines)
 
 
-def _progress_line(result: LabelledGraph | Rejected) -> bytes:
-    if isinstance(result, Rejected):
+def _progress_line(result: LabelledGraph | LabelRejected) -> bytes:
+    if isinstance(result, LabelRejected):
         return b"-" + orjson.dumps(result._asdict(), option=orjson.OPT_APPEND_NEWLINE)
     return b"+" + result.model_dump_json().encode() + b"\n"
 
@@ -157,20 +159,22 @@ class _Totals:
         self.graphs: Counter[str] = Counter()
         self.sums: dict[str, Counter[str]] = {}
         self.rejected: Counter[str] = Counter()
+        self.toolsets: Counter[str | None] = Counter()
 
     def add(self, record: dict[str, Any]) -> None:
         """Count one graph."""
         group, stats = f"{record['source']} {record['task']['domain']}", record["stats"]
         self.graphs[group] += 1
+        self.toolsets[record["toolset"]] += 1
         sums = self.sums.setdefault(group, Counter())
         sums.update({key: stats[key] for key in ("calls", "dropped", "guards", "orders")})
         sums.update(stats["literals"])
         sums.update(stats["references"])
 
 
-def _finish(progress: Journal, out: Path, rejected: Path) -> int:
+def _finish(progress: Journal, config: LabelConfig, rejected: Path) -> int:
     """Write the output from the progress file, tell what is in it, and remove that file."""
-    totals = _Totals()
+    totals, out = _Totals(), config.out
     with atomic_write(rejected) as aside:
         for line in progress:
             if line.startswith(b"-"):
@@ -179,6 +183,7 @@ def _finish(progress: Journal, out: Path, rejected: Path) -> int:
             else:
                 totals.add(orjson.loads(line[1:]))
     if totals.graphs:
+        ToolsetStore.beside(config.input).copy(filter(None, totals.toolsets), ToolsetStore.beside(out))
         with atomic_write(out) as graphs:
             graphs.writelines(line[1:] for line in progress if line.startswith(b"+"))
     progress.remove()
@@ -197,6 +202,8 @@ def _summary(totals: _Totals, out: Path, rejected: Path) -> None:
         _shares("literals, by where they come from", LITERALS, totals.sums)
         _shares("references, by the worst step of their paths", REFERENCES, totals.sums)
         say(f"{sum(totals.graphs.values())} graphs: {out}")
+    if bare := totals.toolsets[None]:
+        warn(f"graphs without tool schemas: {bare}; name them with `handoff import --tools FILE`: a corpus leaves them out")
     for reason, count in totals.rejected.most_common():
         warn(f"{count} set aside: {reason}")
     if totals.rejected:

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, model_validator
 
-from data.labelled import read_graphs
+from data.labelled import LabelledGraph, read_graphs
+from data.toolsets import ToolsetStore
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track, warn
 from graph_handoff.delegation import Delegation, Toolset
-from graph_handoff.errors import InputError, MissingDependencyError
+from graph_handoff.errors import InputError
 from graph_handoff.files import read_json, write_jsonl
 from graph_handoff.protocols import PROTOCOLS, Protocol
 from graph_handoff.registry import make
@@ -32,7 +33,7 @@ class RouteConfig(Config):
     task: str | None = None
     """A task's words."""
     tools: Path | None = None
-    """Tool schemas as JSON: an array, or one a domain as in a corpus's `tools.json`. With `input`, default: the domain's own."""
+    """Tool schemas as JSON: an array, or one a domain. With `input`, default: each record's own toolset."""
     input: Path | None = None
     """A `graphs.jsonl`: its plans instead of one task."""
     id: str | None = None
@@ -70,7 +71,7 @@ class RouteConfig(Config):
 CONFIG = RouteConfig
 
 
-class Routed(NamedTuple):
+class RoutedDelegation(NamedTuple):
     """A delegation, where it comes from, and the decision. `plan` tells whether the delegation has one."""
 
     delegation: Delegation
@@ -86,7 +87,7 @@ def run(config: RouteConfig) -> int:
     found = list(_delegations(config))
     decisions = router.route_many([delegation for delegation, _ in found])
     routed = [
-        Routed(delegation, domain, config.input is not None, decision)
+        RoutedDelegation(delegation, domain, config.input is not None, decision)
         for (delegation, domain), decision in zip(found, decisions, strict=True)
     ]
     if len(routed) == 1:
@@ -117,26 +118,25 @@ def _delegations(config: RouteConfig) -> Iterator[tuple[Delegation, str]]:
     records = [record for record in read_graphs(config.input) if config.id in (None, record.id)]
     if not records:
         raise InputError("holds no such record", file=config.input, field="id", found=config.id)
+    named = _read_tools(config.tools) if config.tools is not None else None
     toolsets: dict[str, Toolset] = {}
     for record in islice(records, config.limit):
         domain = record.task.domain
+        if named is None:
+            yield record.to_delegation(_own_tools(record, config.input)), domain
+            continue
         if domain not in toolsets:
-            toolsets[domain] = Toolset.from_schemas(_schemas(config.tools, domain))
+            if domain not in named and "" not in named:
+                raise InputError("has no tools of this domain", file=config.tools, found=domain, allowed=named)
+            toolsets[domain] = Toolset.from_schemas(named[domain] if domain in named else named[""])
         yield record.to_delegation(toolsets[domain]), domain
 
 
-def _schemas(path: Path | None, domain: str) -> list[Any]:
-    if path is not None:
-        tools = _read_tools(path)
-        if domain not in tools and "" not in tools:
-            raise InputError("has no tools of this domain", file=path, found=domain, allowed=tools)
-        return tools[domain] if domain in tools else tools[""]
-    from data.environments import load_environment
-
-    try:
-        return list(load_environment(f"tau2-{domain}").tools)
-    except MissingDependencyError as error:
-        raise MissingDependencyError(f"{error}; or name a file with the tools: --tools FILE") from error
+def _own_tools(record: LabelledGraph, file: Path) -> Toolset:
+    """The toolset that a record of this file names. Raises InputError where it names none, or it is missing."""
+    if record.toolset is None:
+        raise InputError("carries no tool schemas; name a file with the tools: --tools FILE", file=file, record=record.id)
+    return ToolsetStore.beside(file).toolset(record.toolset)
 
 
 def _read_tools(path: Path) -> dict[str, list[Any]]:
@@ -156,9 +156,9 @@ def _show(decision: Decision) -> None:
     say(f"cost: {decision.tokens} tokens, {1000 * decision.seconds:.1f} ms")
 
 
-def _summary(routed: list[Routed], config: RouteConfig) -> None:
+def _summary(routed: list[RoutedDelegation], config: RouteConfig) -> None:
     """Rates by domain and pattern."""
-    groups: dict[tuple[str, str], list[Routed]] = {}
+    groups: dict[tuple[str, str], list[RoutedDelegation]] = {}
     for item in routed:
         for pattern in ("all", item.decision.pattern or "unknown"):
             groups.setdefault((item.domain, pattern), []).append(item)
@@ -178,12 +178,12 @@ def _summary(routed: list[Routed], config: RouteConfig) -> None:
         warn(f"{unreadable} of {len(routed)} answers decide nothing, so the default stands, at their tokens")
 
 
-def _spent(routed: list[Routed]) -> list[float]:
+def _spent(routed: list[RoutedDelegation]) -> list[float]:
     """Tokens of each decision that was made."""
     return [float(item.decision.tokens) for item in routed if not item.decision.failed]
 
 
-def _explain(routed: list[Routed], formats: tuple[Protocol, Protocol], config: RouteConfig) -> None:
+def _explain(routed: list[RoutedDelegation], formats: tuple[Protocol, Protocol], config: RouteConfig) -> None:
     """The overhead rule with its figures: for the router at hand, and for a language model that would decide alike."""
     model = [count_tokens(SYSTEM) + count_tokens(prompt(item.delegation.task)) + count_tokens(LLM_ANSWER) for item in routed]
     if not routed[0].plan:
@@ -213,7 +213,7 @@ def _explain(routed: list[Routed], formats: tuple[Protocol, Protocol], config: R
         say(f"{name}: {rule.sentence()}")
 
 
-def _sizes(routed: list[Routed], made: Protocol) -> list[float]:
+def _sizes(routed: list[RoutedDelegation], made: Protocol) -> list[float]:
     """Tokens that the executor reads of each plan, instructions included, where it is sent by a protocol."""
     sizes = []
     for item in track(routed, made.name, len(routed)):
@@ -227,7 +227,7 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _record(item: Routed) -> dict[str, Any]:
+def _record(item: RoutedDelegation) -> dict[str, Any]:
     decision = item.decision
     return {
         "id": item.delegation.id,

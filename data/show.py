@@ -17,6 +17,7 @@ from data.drawing.svg import draw
 from data.drawing.value_text import value_text
 from data.labelled import LabelledGraph
 from data.labels.record import label_trajectory
+from data.toolsets import ToolsetStore
 from data.trajectory import Message, ToolCall, Trajectory
 from graph_handoff.config import Config
 from graph_handoff.console import say
@@ -55,10 +56,11 @@ def run(config: ShowConfig) -> int:
             "cannot tell the format", field="out", found=str(config.out), allowed="a file name ending in .html or .svg"
         )
     record = find(config.input, config.id)
+    toolsets = ToolsetStore.beside(config.input)
     if config.out is None:
         _print(record)
         return 0
-    write_text(config.out, to_svg(record) if config.out.suffix == ".svg" else to_html(record))
+    write_text(config.out, to_svg(record, toolsets) if config.out.suffix == ".svg" else to_html(record, toolsets))
     say(f"{record.id}: {config.out}")
     return 0
 
@@ -99,14 +101,14 @@ def _read(path: Path, number: int, value: Any) -> Shown:
     return as_record(value, kind, path, number)
 
 
-def to_svg(record: Shown) -> str:
+def to_svg(record: Shown, toolsets: ToolsetStore | None = None) -> str:
     """The graph as SVG; of a trajectory, the graph that labelling makes of it. Raises LabelError."""
-    return draw(_graph_of(record), record.id) + "\n"
+    return draw(_graph_of(record, toolsets), record.id) + "\n"
 
 
-def to_html(record: Shown) -> str:
+def to_html(record: Shown, toolsets: ToolsetStore | None = None) -> str:
     """A page with the task, the drawn graph and its steps; of a trajectory, also its messages and calls. Raises LabelError."""
-    graph = _graph_of(record)
+    graph = _graph_of(record, toolsets)
     sections = [Section("Steps", ("", "step", "conditions and order"), list(_step_rows(graph)))]
     if isinstance(record, Trajectory):
         rows = list(_turns(record))
@@ -115,13 +117,15 @@ def to_html(record: Shown) -> str:
     return page(record.id, _facts(record), record.task.text, draw(graph, record.id), sections)
 
 
-def _graph_of(record: Shown) -> Graph:
-    return record.graph if isinstance(record, LabelledGraph) else label_trajectory(record).graph
+def _graph_of(record: Shown, toolsets: ToolsetStore | None) -> Graph:
+    return record.graph if isinstance(record, LabelledGraph) else label_trajectory(record, toolsets=toolsets).graph
 
 
 def _facts(record: Shown) -> str:
     reward = record.reward if isinstance(record, LabelledGraph) else record.outcome.reward
     facts = [f"task {record.task.id}", record.task.domain, f"source {record.source}"]
+    facts.append(f"tools {record.toolset[:8]}" if record.toolset else "no tool schemas")
+    facts += [f"environment {record.environment}"] if record.environment else []
     return ", ".join([*facts, f"reward {reward:g}" if reward is not None else "no reward recorded"])
 
 

@@ -13,6 +13,7 @@ from pydantic import Field, field_validator
 
 from data.environments import load_environment
 from data.synth.attempts import SAMPLERS, Attempt, attempts
+from data.toolsets import ToolsetStore
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track
 from graph_handoff.errors import HandoffError
@@ -28,12 +29,12 @@ REPEATED = "the same calls as an earlier plan"
 class SynthConfig(Config):
     """What `handoff synth` samples and writes."""
 
-    domains: dict[str, int] = Field(default_factory=lambda: {"tau2-retail": 2000, "tau2-airline": 500})
-    """How many plans of each environment: `tau2-retail`, `tau2-airline`."""
+    domains: dict[str, int] = Field(default_factory=lambda: dict(zip(SAMPLERS, (2000, 500), strict=True)))
+    """How many plans of each environment that has a sampler."""
     seed: int = 0
     """Another seed gives other plans. The result depends on the seed and the counts, not on the number of workers."""
     out: Path = Path("data/store/synth.jsonl")
-    """Where the trajectories go, in the order of the domains and of the attempts."""
+    """Where the trajectories go, in the order of the domains and of the attempts; their schemas go to `toolsets/` beside it."""
     workers: int = Field(2, ge=1, le=64)
     """Processes."""
 
@@ -94,6 +95,7 @@ def run(config: SynthConfig) -> int:
         for domain in domains:
             if domain.wanted:
                 _fill(domain, config, stream)
+                ToolsetStore.beside(config.out).add(load_environment(domain.name).tools)
     _summary(domains, config)
     return 0
 

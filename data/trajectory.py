@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from graph_handoff.files import read_records
 
+SAMPLED = "synth"
+"""The source of trajectories that `handoff synth` made, from the training part of a benchmark alone."""
+
 Role = Literal["system", "user", "assistant", "tool"]
 Requestor = Literal["assistant", "user"]
 
@@ -75,8 +78,10 @@ class Trajectory(Record):
     task: TaskInfo
     messages: tuple[Message, ...]
     outcome: Outcome = Outcome()
-    tools: tuple[dict[str, Any], ...] = ()
-    """Tool schemas in OpenAI's function form, where the source carries them."""
+    toolset: str | None = None
+    """The hash of its tool schemas, which lie beside the file (`data.toolsets`); None where they are not known."""
+    environment: str | None = None
+    """The environment that can execute its calls, as `load_environment` knows it; None where only the recording is known."""
     notes: tuple[str, ...] = ()
     """What the importer had to coerce, one sentence each."""
 

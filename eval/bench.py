@@ -1,28 +1,43 @@
-"""What makes a trial: environments with an executor each, protocols with their models."""
+"""What makes the trials of a suite: environments, an executor, protocols with their models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eval.benchmarks import Benchmark
 from eval.engine import Job
-from eval.executors.scripted import ScriptedExecutor
+from eval.executors import Executor
 from eval.trial import Trial
+from eval.trials import TrialMaker
 from graph_handoff.protocols import Protocol, Routing
 
 
 class Bench:
     """Of one process."""
 
-    def __init__(self, benchmarks: Mapping[str, Benchmark], protocols: Mapping[str, Protocol]) -> None:
+    def __init__(
+        self,
+        benchmarks: Mapping[str, Benchmark],
+        protocols: Mapping[str, Protocol],
+        executor: Executor,
+        *,
+        threads: bool = False,
+    ) -> None:
         self.benchmarks, self.protocols = benchmarks, protocols
-        self._executors = {name: ScriptedExecutor(name, benchmark.environment) for name, benchmark in benchmarks.items()}
+        self._makers = {
+            name: TrialMaker(name, benchmark.environment, executor, threads) for name, benchmark in benchmarks.items()
+        }
 
-    def trial(self, job: Job) -> Trial:
+    async def trial(self, job: Job) -> Trial:
         benchmark, task, protocol, seed = job
         delegation = self.benchmarks[benchmark].delegations[task]
-        return self._executors[benchmark].trial(delegation, self.protocols[protocol], protocol, seed)
+        return await self._makers[benchmark].trial(delegation, self.protocols[protocol], protocol, seed)
+
+    def remember(self, trials: Iterable[Trial]) -> None:
+        """What routers decided in these trials is not asked again."""
+        for trial in trials:
+            self._makers[trial.benchmark].decisions.remember(trial)
 
     def models(self) -> dict[str, dict[str, Any]]:
         """Protocol -> what there is to say of the model behind it, where it has one."""

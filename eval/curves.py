@@ -14,9 +14,8 @@ import orjson
 from pydantic import Field
 
 from data.runs.folder import LOG_FILE
-from eval.calibration_svg import calibration_svg
-from eval.curves_svg import Chart, Line, draw
-from graph_handoff.artefacts import CHECKPOINTS, MODEL_FOLDER, folder_with
+from eval.plots import Chart, Line, calibration_svg, draw_curves, to_svg
+from graph_handoff.artefacts import CHECKPOINTS, MANIFEST_FILE, MODEL_FOLDER, folder_with, read_manifest
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, warn
 from graph_handoff.errors import InputError
@@ -25,6 +24,8 @@ from graph_handoff.routing.distilled import ROUTER_FILE
 from training.run_loop import BEST
 
 MAX_CHARTS = 60
+_OF_A_STAGE = frozenset(("loss", "grad_norm"))
+"""Each stage has a loss of its own: GRPO's and that of SFT do not belong on one axis."""
 Part = Literal["train", "validation", "held out"]
 _PREFIXES: Mapping[str, Part] = {"eval_": "validation", "held_out_": "held out"}
 _NO_CURVE = frozenset(("step", "epoch", "total_flos", "train_loss", "num_input_tokens_seen"))
@@ -49,6 +50,8 @@ class Log:
     """What one run logged."""
 
     run: str
+    stage: str
+    """The command that trained it; empty where no manifest says."""
     series: dict[tuple[str, Part], list[tuple[int, float]]] = field(default_factory=dict)
     """(metric, part) -> (step, value), in the order of the log."""
     best: int | None = None
@@ -69,11 +72,12 @@ def run(config: CurvesConfig) -> int:
     if unknown or not names:
         raise InputError("no run logged this metric", field="metrics", found=unknown or None, allowed=names or "(nothing logged)")
     shown = [name for name in names if not config.metrics or name in config.metrics][:MAX_CHARTS]
-    svg = draw([_chart(name, logs) for name in shown], [log.run for log in logs])
+    runs = [log.run for log in logs]
+    svg = to_svg(draw_curves(list(charts_of(shown, logs)), runs), f"Training curves of {', '.join(runs)}")
     rows = list(_rows(logs, shown))
     notes = list(_notes(logs, len(names) if not config.metrics else len(shown), len(shown)))
-    write_text(config.out / "curves.svg", svg + "\n")
-    write_text(config.out / "curves.html", page(svg, rows, notes, pictures))
+    write_text(config.out / "curves.svg", svg)
+    write_text(config.out / "curves.html", page([_image("Training curves", svg), *pictures], rows, notes))
     table(COLUMNS, rows)
     for note in notes:
         warn(note)
@@ -91,18 +95,20 @@ def find_log(run: Path) -> Path:
 
 
 def _calibration(run: Path) -> str | None:
-    """As an image, which keeps its style to itself; None of a run that is no router's, or not at its end."""
+    """None of a run that is no router's, or not at its end."""
     model = run / MODEL_FOLDER
     svg = calibration_svg(model, run.name) if (model / ROUTER_FILE).is_file() else None
-    if svg is None:
-        return None
-    data = base64.b64encode(svg.encode()).decode()
-    return f'<h2>{escape(run.name)}</h2><img alt="Calibration" src="data:image/svg+xml;base64,{data}">'
+    return None if svg is None else f"<h2>{escape(run.name)}</h2>{_image('Calibration', svg)}"
+
+
+def _image(words: str, svg: str) -> str:
+    """A picture that keeps its style to itself."""
+    return f'<img alt="{words}" src="data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}">'
 
 
 def read_log(path: Path) -> Log:
     """Everything that a log holds. Lines that cannot be read are counted. Raises InputError where it holds no entry at all."""
-    log = Log(path.parent.name)
+    log = Log(path.parent.name, _stage(path.parent))
     for line in path.read_bytes().splitlines():
         try:
             entry = orjson.loads(line)
@@ -120,6 +126,10 @@ def read_log(path: Path) -> Log:
     return log
 
 
+def _stage(run: Path) -> str:
+    return str(read_manifest(run).get("stage", "")) if (run / MANIFEST_FILE).exists() else ""
+
+
 def _add(log: Log, step: int, entry: Mapping[str, Any]) -> None:
     for key, value in entry.items():
         if key in _NO_CURVE:
@@ -132,14 +142,20 @@ def _add(log: Log, step: int, entry: Mapping[str, Any]) -> None:
         log.series.setdefault((key.removeprefix(prefix), part), []).append((step, float(value)))
 
 
-def _chart(metric: str, logs: Sequence[Log]) -> Chart:
-    lines = [
-        Line(number, part, tuple(points), log.best)
-        for number, log in enumerate(logs)
-        for (name, part), points in log.series.items()
-        if name == metric
-    ]
-    return Chart(metric.replace("_", " "), tuple(lines))
+def charts_of(metrics: Iterable[str], logs: Sequence[Log]) -> Iterator[Chart]:
+    """A chart a metric; of those that only runs of one stage can be compared by, a chart a stage."""
+    for metric in metrics:
+        stages = list(dict.fromkeys(log.stage for log in logs)) if metric in _OF_A_STAGE else [None]
+        for stage in stages:
+            lines = tuple(
+                Line(number, part, tuple(points), log.best)
+                for number, log in enumerate(logs)
+                for (name, part), points in log.series.items()
+                if name == metric and stage in (None, log.stage)
+            )
+            title = metric.replace("_", " ")
+            if lines:
+                yield Chart(title if len(stages) == 1 else f"{title}, {stage or 'stage unknown'}", lines)
 
 
 COLUMNS = ("metric", "part", "run", "first", "at the best checkpoint", "last", "last step")
@@ -167,12 +183,12 @@ def _notes(logs: Sequence[Log], known: int, shown: int) -> Iterator[str]:
         yield f"{known - shown} more metrics were logged; choose with --metrics"
 
 
-def page(svg: str, rows: Iterable[Sequence[str]], notes: Iterable[str], pictures: Iterable[str]) -> str:
+def page(pictures: Iterable[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
     """The HTML page; it needs nothing from outside."""
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     body = "\n".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     said = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return _PAGE.format(svg=svg, head=head, body=body, notes=said, pictures="\n".join(pictures))
+    return _PAGE.format(head=head, body=body, notes=said, pictures="\n".join(pictures))
 
 
 _PAGE = """<!doctype html>
@@ -181,7 +197,7 @@ _PAGE = """<!doctype html>
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ margin: 2rem auto; max-width: 1180px; padding: 0 1rem; font: 15px/1.5 system-ui, sans-serif; }}
-svg, img {{ max-width: 100%; height: auto; }}
+img {{ max-width: 100%; height: auto; }}
 p {{ color: #8a5a00; }}
 .table {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; margin-top: 1.5rem; font-variant-numeric: tabular-nums; }}
@@ -190,7 +206,6 @@ th:nth-child(-n+3), td:nth-child(-n+3) {{ text-align: left; }}
 </style></head><body>
 <h1>Training curves</h1>
 {notes}
-{svg}
 {pictures}
 <div class="table"><table><thead><tr>{head}</tr></thead><tbody>
 {body}

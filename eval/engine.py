@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from eval.transcript import about, messages_of, score_of
 from eval.trial import Trial
 from graph_handoff.errors import HandoffError
 
 Job = tuple[str, str, str, int]
-"""benchmark, task id, protocol, seed: a trial's key."""
+"""A trial's key."""
+KEY = ("benchmark", "task", "protocol", "seed")
+"""The parts of a key, as a sample's metadata call them."""
 
 
 def run_trials(
-    jobs: Sequence[Job], trial: Callable[[Job], Trial], done: Callable[[Trial], None], logs: Path, at_once: int = 1
+    jobs: Sequence[Job],
+    trial: Callable[[Job], Awaitable[Trial]],
+    done: Callable[[Trial], None],
+    logs: Path,
+    at_once: int = 1,
+    *,
+    models: Mapping[Any, str] | None = None,
+    words: Callable[[Job], str] = lambda job: " ".join(map(str, job)),
 ) -> None:
-    """Run every job through inspect-ai and hand each finished trial to `done`; `at_once` trials are waited for, in threads.
+    """Run every job through inspect-ai and hand each finished trial to `done`; `at_once` trials are waited for.
+
+    `models` are inspect-ai's names of models by role; whoever makes a trial asks them by `get_model(role=...)`. `words` are those
+    of a job's task. The log that the run leaves in `logs` holds every job once; logs of earlier, stopped runs are removed.
 
     A trial records its own failures; an exception that is none of those stops the run as HandoffError, after the trials
     that were finished have been handed over. So does Ctrl-C or SIGTERM, as KeyboardInterrupt.
@@ -30,16 +43,16 @@ def run_trials(
     from inspect_ai import eval as inspect_eval
     from inspect_ai.dataset import MemoryDataset, Sample
 
-    samples = [
-        Sample(input=f"{task} {protocol} {seed}", id=_name(job), metadata={"job": list(job)})
-        for job in jobs
-        for _, task, protocol, seed in [job]
-    ]
-    task = Task(name="handoff", dataset=MemoryDataset(samples), solver=_solver(trial, done, at_once), scorer=_scorer())
+    samples = [Sample(input=words(job), id="/".join(map(str, job)), metadata=dict(zip(KEY, job, strict=True))) for job in jobs]
+    made: dict[Any, Trial] = {}
+    broken: list[Exception] = []
+    solver = _solver(trial, done, made, broken)
+    task = Task(name="handoff", dataset=MemoryDataset(samples), solver=solver, scorer=_scorer(made))
     with _sigterm_as_ctrl_c():
         logs_made = inspect_eval(
             task,
             model="none/none",
+            model_roles=dict(models or {}),
             display="none",
             log_dir=str(logs),
             log_level="error",
@@ -52,10 +65,11 @@ def run_trials(
     if not logs_made or logs_made[0].status == "cancelled":
         raise KeyboardInterrupt  # inspect-ai keeps Ctrl-C to itself
     log = logs_made[0]
-    failed = [sample for sample in log.samples or [] if sample.error is not None]
-    if log.status != "success" or failed:
-        reason = failed[0].error.message if failed and failed[0].error else str(log.error.message if log.error else log.status)
-        raise HandoffError(f"{len(failed)} of {len(jobs)} trials broke outside their protocol and environment: {reason}")
+    if log.status != "success" or broken:
+        reason = broken[0] if broken else log.error.message if log.error else log.status
+        raise HandoffError(f"{len(broken)} of {len(jobs)} trials broke outside their protocol and environment: {reason}")
+    for other in set(logs.glob("*.eval")) - {logs / Path(log.location).name}:
+        other.unlink()
 
 
 @contextmanager
@@ -75,10 +89,6 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _name(job: Job) -> str:
-    return "/".join(map(str, job))
-
-
 def _keep_to(logs: Path) -> None:
     """Keep inspect's data and caches beside its logs: otherwise they land in the user's home."""
     logs.mkdir(parents=True, exist_ok=True)
@@ -87,20 +97,26 @@ def _keep_to(logs: Path) -> None:
     os.environ.setdefault("INSPECT_TELEMETRY", "")
 
 
-def _solver(trial: Callable[[Job], Trial], done: Callable[[Trial], None], at_once: int) -> Any:
-    from anyio.to_thread import run_sync
+def _solver(
+    trial: Callable[[Job], Awaitable[Trial]], done: Callable[[Trial], None], made: dict[Any, Trial], broken: list[Exception]
+) -> Any:
+    """`made` gets the trials by the samples' ids, `broken` what was raised instead of one."""
     from inspect_ai.model import ModelOutput
     from inspect_ai.solver import Generate, TaskState, solver
 
     @solver(name="handoff_trial")
     def make() -> Any:
         async def solve(state: TaskState, generate: Generate) -> TaskState:
-            benchmark, task, protocol, seed = state.metadata["job"]
-            job = (benchmark, task, protocol, seed)
-            result = await run_sync(trial, job) if at_once > 1 else trial(job)
+            benchmark, task, protocol, seed = (state.metadata[name] for name in KEY)
+            try:
+                made[state.sample_id] = result = await trial((benchmark, task, protocol, seed))
+            except Exception as error:
+                broken.append(error)
+                raise
             done(result)
-            state.metadata |= {"reward": result.reward, "failure": result.failure, "detail": result.detail}
-            state.output = ModelOutput.from_content("none", result.handoff)
+            state.messages = messages_of(result)
+            state.output = ModelOutput.from_content("none", "\n".join(result.report))
+            state.metadata |= about(result)
             return state
 
         return solve
@@ -108,14 +124,15 @@ def _solver(trial: Callable[[Job], Trial], done: Callable[[Trial], None], at_onc
     return make()
 
 
-def _scorer() -> Any:
-    from inspect_ai.scorer import Score, Target, mean, scorer
+def _scorer(made: dict[Any, Trial]) -> Any:
+    """Scores were given with the trials: `made`, by the samples' ids."""
+    from inspect_ai.scorer import Score, Target, grouped, mean, scorer
     from inspect_ai.solver import TaskState
 
-    @scorer(metrics=[mean()], name="benchmark_reward")
+    @scorer(metrics=[grouped(mean(), "protocol")], name="benchmark_reward")
     def make() -> Any:
         async def score(state: TaskState, target: Target) -> Score:
-            return Score(value=float(state.metadata["reward"]), explanation=state.metadata["detail"] or None)
+            return score_of(made.pop(state.sample_id))
 
         return score
 

@@ -64,7 +64,7 @@ def _build(
     describe(run, kind, base, built)
     picture = kind.picture(built, run.folder.resolve().name) if kind.picture is not None else None
     if picture is not None:
-        write_text(built / PICTURE_FILE, picture + "\n")
+        write_text(built / PICTURE_FILE, picture)
     card = write_card(Subject(kind, run, base, chosen, results, built, config.push))
     if results is not None:
         write_results(built, results)

@@ -18,7 +18,7 @@ from data.runs.manifest import claim, complete, versions
 from eval.bench import Bench
 from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
 from eval.engine import Job, run_trials
-from eval.executors.scripted import ScriptedExecutor
+from eval.executors import EXECUTORS, Executor, ModelRole, load_executor
 from eval.report.model import ModelInfo, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL
 from eval.trial import Trial, read_trials, write_trials
@@ -75,7 +75,7 @@ def _without_devices(options: Any) -> Any:
 class SuiteConfig(Config):
     """What to judge, on what, against what."""
 
-    where: ClassVar[frozenset[str]] = frozenset({"run", "workers"})
+    where: ClassVar[frozenset[str]] = frozenset({"run", "workers", "at_once"})
 
     run: Path = Path("checkpoints/eval")
     """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
@@ -89,6 +89,12 @@ class SuiteConfig(Config):
     protocols: tuple[ProtocolSpec, ...] = tuple(ProtocolSpec(name=n) for n in ("nl", "ngh", "ngh-bare", "compact"))
     """What to judge: names, such as [nl, compact], or mappings: {name: short, protocol: tfidf, options: {keep: 0.3}}."""
     seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
+    executor: str = "scripted"
+    """Who acts on the handoffs: `scripted`, or an executor of your own as `module:Class`."""
+    executor_options: dict[str, Any] = Field(default_factory=dict)
+    """What the executor takes."""
+    models: dict[ModelRole, str] = Field(default_factory=dict)
+    """Model roles: inspect-ai's name of the model that plays each, such as {executor: openai/gpt-4o-mini}."""
     baseline: str = "nl"
     family: tuple[str, ...] = ("ngh", "ngh-bare", "compact")
     """The comparisons with the baseline that Holm's correction covers: declared here, before the results are known. Of the
@@ -100,7 +106,9 @@ class SuiteConfig(Config):
     published: bool = True
     """Show the published figures beside ours."""
     workers: int = Field(1, ge=1, le=64)
-    """Processes, each with every model. The result does not depend on it."""
+    """Processes, each with every compressor. The result does not depend on it."""
+    at_once: int = Field(1, ge=1, le=1000)
+    """Trials that wait for a model at the same time; of use for executors that ask one, which work in one process."""
 
     @model_validator(mode="after")
     def _names(self) -> SuiteConfig:
@@ -109,6 +117,8 @@ class SuiteConfig(Config):
             for item, count in Counter[Any](items).items():
                 if count > 1:
                     raise ConfigError(f"the same stands there {count} times", field=field, found=item)
+        if ":" not in self.executor:
+            known("executor", EXECUTORS, self.executor, "executor")
         for place, name in enumerate(self.benchmarks):
             known("benchmark", BENCHMARKS, name, f"benchmarks.{place}")
         family = self.family if "family" in self.model_fields_set else ()
@@ -134,26 +144,40 @@ CONFIG = SuiteConfig
 
 def run(config: SuiteConfig) -> int:
     """Run what is not done yet, then write `trials.jsonl` and `suite.json`. Raises StoppedError after Ctrl-C or SIGTERM."""
-    benchmarks = load_benchmarks(config)
-    with open_bench(config, benchmarks) as bench:
+    benchmarks, executor = load_benchmarks(config), make_executor(config)
+    with open_bench(config, benchmarks, executor) as bench:
         bench.models()  # a model that cannot be loaded must not claim the folder
         with claim(config.run, "eval", config, [config.graphs]):
-            _judge(config, benchmarks, bench)
+            _judge(config, executor.name, benchmarks, bench)
     return 0
 
 
-def _judge(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> None:
+def _judge(config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers) -> None:
     journal = Journal(config.run / TRIALS_JOURNAL)
     try:
         trials = _trials(config, benchmarks, bench, journal)
     except KeyboardInterrupt as error:
         raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
     write_trials(config.run / TRIALS_FILE, trials)
-    info = suite_info(config, bench.models(), bench.routers(), benchmarks)  # some tell what they achieved
+    info = suite_info(config, executor, bench.models(), bench.routers(), benchmarks)
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")
     complete(config.run)
     journal.remove()
-    _summary(trials, config)
+    _summary(trials, config, executor)
+
+
+def make_executor(config: SuiteConfig) -> Executor:
+    """Raises ConfigError, also where the executor asks a model that is not named, or where several processes would ask it."""
+    executor = load_executor(config.executor, **config.executor_options)
+    for role in executor.roles:
+        if role not in config.models:
+            problem = f"the executor {config.executor} asks a model in the role {role!r}"
+            raise ConfigError(problem, field="models", found=dict(config.models) or None, allowed=f"{{{role}: PROVIDER/MODEL}}")
+    if executor.roles and config.workers > 1:
+        raise ConfigError(
+            "an executor that asks models works in one process: raise at_once", field="workers", found=config.workers
+        )
+    return executor
 
 
 def load_benchmarks(config: SuiteConfig) -> dict[str, Benchmark]:
@@ -173,10 +197,10 @@ def load_protocols(config: SuiteConfig) -> dict[str, Protocol]:
 
 
 @contextmanager
-def open_bench(config: SuiteConfig, benchmarks: Mapping[str, Benchmark]) -> Iterator[Bench | Workers]:
+def open_bench(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], executor: Executor) -> Iterator[Bench | Workers]:
     """In this process, or in several, which load for themselves."""
     if config.workers == 1:
-        yield Bench(benchmarks, load_protocols(config))
+        yield Bench(benchmarks, load_protocols(config), executor, threads=config.at_once > 1)
         return
     with Workers(config.workers, partial(_bench_of_worker, config)) as workers:
         yield workers
@@ -184,7 +208,7 @@ def open_bench(config: SuiteConfig, benchmarks: Mapping[str, Benchmark]) -> Iter
 
 def _bench_of_worker(config: SuiteConfig) -> Bench:
     set_quiet(True)
-    return Bench(load_benchmarks(config), load_protocols(config))
+    return Bench(load_benchmarks(config), load_protocols(config), make_executor(config))
 
 
 def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Bench | Workers, journal: Journal) -> list[Trial]:
@@ -196,39 +220,51 @@ def _trials(config: SuiteConfig, benchmarks: Mapping[str, Benchmark], bench: Ben
         for spec in config.protocols
         for seed in config.seeds
     ]
-    finished = {t.key: t for t in _finished(config.run, journal)}
-    left = [job for job in jobs if job not in finished]
+    if (config.run / TRIALS_FILE).exists():
+        finished = {trial.key: trial for trial in read_trials(config.run / TRIALS_FILE)}
+        return [finished[job] for job in jobs]
+    finished = {trial.key: trial for trial in read_trials(journal.path)} if journal.path.exists() else {}
     if finished:
-        say(f"{len(finished)} of {len(jobs)} trials were done before; {len(left)} are left")
-    if left:
-        at_once = 1 if config.workers == 1 else AHEAD * config.workers
-        finished |= {t.key: t for t in _run(bench.in_turn(left), bench, at_once, journal, config.run / INSPECT_FOLDER)}
+        say(f"{len(finished)} of {len(jobs)} trials were done before; {len(jobs) - len(finished)} are left")
+        bench.remember(finished.values())
+    _run(config, jobs, finished, benchmarks, bench, journal)
     return [finished[job] for job in jobs]
 
 
-def _finished(folder: Path, journal: Journal) -> list[Trial]:
-    """Trials of an earlier, stopped or finished run of the same configuration."""
-    if (folder / TRIALS_FILE).exists():
-        return list(read_trials(folder / TRIALS_FILE))
-    return list(read_trials(journal.path)) if journal.path.exists() else []
-
-
-def _run(jobs: list[Job], bench: Bench | Workers, at_once: int, journal: Journal, logs: Path) -> list[Trial]:
-    results: list[Trial] = []
+def _run(
+    config: SuiteConfig,
+    jobs: list[Job],
+    finished: dict[Job, Trial],
+    benchmarks: Mapping[str, Benchmark],
+    bench: Bench | Workers,
+    journal: Journal,
+) -> None:
+    """Make the trials that are not `finished`, and add them to those. The engine gets all of them: its log is complete."""
     bar = iter(track(range(len(jobs)), "trials", len(jobs)))
 
-    def done(result: Trial) -> None:
-        journal.append(orjson.dumps(result.model_dump(mode="json")) + b"\n")
-        results.append(result)
-        next(bar, None)
+    async def trial(job: Job) -> Trial:
+        return finished[job] if job in finished else await bench.trial(job)
 
-    run_trials(jobs, bench.trial, done, logs, at_once)
+    def done(result: Trial) -> None:
+        next(bar, None)
+        if result.key not in finished:
+            journal.append(orjson.dumps(result.model_dump(mode="json")) + b"\n")
+            finished[result.key] = result
+
+    def words(job: Job) -> str:
+        return benchmarks[job[0]].delegations[job[1]].task
+
+    at_once = config.at_once if config.workers == 1 else AHEAD * config.workers
+    run_trials(bench.in_turn(jobs), trial, done, config.run / INSPECT_FOLDER, at_once, models=config.models, words=words)
     next(bar, None)
-    return results
 
 
 def suite_info(
-    config: SuiteConfig, told: Mapping[str, Any], routers: Mapping[str, Any], benchmarks: Mapping[str, Benchmark]
+    config: SuiteConfig,
+    executor: str,
+    told: Mapping[str, Any],
+    routers: Mapping[str, Any],
+    benchmarks: Mapping[str, Benchmark],
 ) -> SuiteInfo:
     """What the report needs to know beside the trials; `told` is what protocols say of their models, `routers` of those that
     decide."""
@@ -239,7 +275,7 @@ def suite_info(
             models[name] = info
     return SuiteInfo(
         benchmark=config.benchmarks,
-        executor=ScriptedExecutor.name,
+        executor=executor,
         protocols=tuple(spec.name for spec in config.protocols),
         baseline=config.baseline,
         family=tuple(name for name in config.family if name in {spec.name for spec in config.protocols}),
@@ -273,7 +309,7 @@ def _floor_notes(benchmarks: Mapping[str, Benchmark], limit: int | None) -> list
     return notes
 
 
-def _summary(trials: list[Trial], config: SuiteConfig) -> None:
+def _summary(trials: list[Trial], config: SuiteConfig, executor: str) -> None:
     rows = []
     for spec in config.protocols:
         own = [t for t in trials if t.protocol == spec.name]
@@ -287,7 +323,7 @@ def _summary(trials: list[Trial], config: SuiteConfig) -> None:
     table(
         ["protocol", "fidelity %", "wire", "read", "total", "most frequent failures"],
         rows,
-        title=f"{len(trials)} trials, scripted",
+        title=f"{len(trials)} trials, {executor}",
     )
     for name, failed in Counter(t.protocol for t in trials if t.route is not None and t.route.failed).items():
         warn(f"{name}: in {failed} trials the router could not be asked, so its default was sent")

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from data.trajectory import Message
+from graph_handoff.fact_recall import FactRecall
 from graph_handoff.files import read_records, write_jsonl
 
 FailureKind = Literal[
@@ -23,6 +25,7 @@ FailureKind = Literal[
     "wrong_state",  # none of the above explains why the final state differs
     "unfaithful",  # the handoff holds an identifier that its source does not
     "protocol_error",  # the protocol itself raised: recorded, counted, never hidden
+    "executor_error",  # the executor could not go on: a model could not be asked
     "environment_error",  # the environment raised something that is not a tool's answer
 ]
 
@@ -59,14 +62,18 @@ class StepRecord(Frozen):
     status: Literal["ok", "tool_error", "unresolved_reference", "guard_failed", "skipped"]
     detail: str = ""
     """The result or the error, cut to a readable length."""
+    is_action: bool = False
+    """A step of the executor's own, such as the report; no tool was called."""
 
 
-class FactRecall(Frozen):
-    """Shares in [0, 1] of the delegation's facts that survive in the text: a reading of the text alone."""
+class Usage(Frozen):
+    """What one model was asked in a trial, in tokens as its provider counts them."""
 
-    tools: float
-    values: float
-    order: float
+    calls: int = 0
+    input: int = 0
+    cached: int = 0
+    """Of the input, what was read from a cache."""
+    output: int = 0
 
 
 class Route(Frozen):
@@ -92,19 +99,32 @@ class Trial(Frozen):
     protocol: str
     seed: int
     executor: str
-    """`scripted`, or a model's name."""
+    """The executor's name: `scripted`, or that of one with a model."""
     task: str
     """The task's own words."""
-    plan: str
+    plan_text: str
     """The delegation's plan as the orchestrator held it (compact form), for the drill-down."""
     handoff: str
     """The text that crossed."""
     decoded: str | None = None
     """What the executor reads where the protocol decodes first; None where it reads the text as it came."""
+    instructions: str = ""
+    """What the executor was told to read it."""
     tokens: Tokens
     steps: tuple[StepRecord, ...] = ()
     report: tuple[str, ...] = ()
     """What the executor told the user."""
+    messages: tuple[Message, ...] = ()
+    """The conversation of an executor that asks a model; a script has none."""
+    usage: dict[str, Usage] = Field(default_factory=dict)
+    """By model; empty where none was asked."""
+    cost: float | None = Field(None, ge=0)
+    """US dollars; None where no model was asked, or its price is not known."""
+    latency: float | None = Field(None, ge=0)
+    """Seconds spent on models; None where none was asked. What a script takes is in the log below `inspect/` alone: here it would
+    give the same suite other bytes on every run."""
+    stop: str = "done"
+    """Why the executor stopped: by itself, or at a limit (`eval.executors.base.Stop`)."""
     reward: float = Field(ge=0, le=1)
     """The benchmark's own reward; 0 with a failure beside it where there was nothing to score."""
     reward_parts: dict[str, float] = Field(default_factory=dict)
@@ -112,7 +132,7 @@ class Trial(Frozen):
     failure: FailureKind | None = None
     detail: str = ""
     """One sentence on the failure."""
-    graph: dict[str, float] = Field(default_factory=dict)
+    graph_metrics: dict[str, float] = Field(default_factory=dict)
     """validity, node_f1, edge_f1, argument_name_f1, argument_value_f1, order_violations, repaired; empty without a graph."""
     facts: FactRecall | None = None
     pattern: str | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import functools
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, zip_longest
 from types import TracebackType
@@ -13,6 +15,8 @@ from eval.bench import Bench
 from eval.engine import Job
 from eval.trial import Trial
 from graph_handoff.errors import HandoffError
+
+KILLED = "a worker was killed (out of memory?); run the command again to go on"
 
 _bench: Bench | HandoffError | None = None
 """In a worker process: its own bench, or why it has none."""
@@ -27,10 +31,18 @@ class Workers:
             pool.submit(_ready)  # a pool starts its process with the first work; all load at the same time
         self._places: dict[tuple[str, str], int] = {}
 
-    def trial(self, job: Job) -> Trial:
+    async def trial(self, job: Job) -> Trial:
         """Waits for the trial. Raises what it raised, and HandoffError where the process was killed."""
-        made: Trial = self._ask(self._place(job), "trial", job)
-        return made
+        try:
+            return await asyncio.wrap_future(self._pools[self._place(job)].submit(_trial, job))
+        except BrokenProcessPool as error:
+            raise HandoffError(KILLED) from error
+
+    def remember(self, trials: Iterable[Trial]) -> None:
+        """Each process gets the trials of its own tasks."""
+        for trial in trials:
+            if trial.route is not None:
+                self._ask(self._place(trial.key), "remember", [trial])
 
     def models(self) -> dict[str, dict[str, Any]]:
         """As the processes tell; a rate that each achieved on its own texts becomes the mean over all texts. Raises what making
@@ -57,7 +69,7 @@ class Workers:
         try:
             return self._pools[place].submit(_answer, question, *given).result()
         except BrokenProcessPool as error:
-            raise HandoffError("a worker was killed (out of memory?); run the command again to go on") from error
+            raise HandoffError(KILLED) from error
 
     def __enter__(self) -> Workers:
         return self
@@ -88,6 +100,19 @@ def _prepare(make: Callable[[], Bench]) -> None:
 
 def _ready() -> None:
     """Loaded."""
+
+
+def _trial(job: Job) -> Trial:
+    if isinstance(_bench, HandoffError):
+        raise _bench
+    assert _bench is not None
+    return _loop().run_until_complete(_bench.trial(job))
+
+
+@functools.cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Of this process, for all its trials."""
+    return asyncio.new_event_loop()
 
 
 def _answer(question: str, *given: Any) -> Any:

@@ -11,7 +11,7 @@ import orjson
 from pydantic import Field
 
 from data.corpus import CorpusRow, read_corpus
-from data.environments import load_environment
+from data.environments import environment_of
 from data.environments.base import StatefulEnvironment
 from data.labels.replay import ReachesGold
 from graph_handoff.artefacts import MODEL_FOLDER
@@ -96,7 +96,7 @@ def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfCo
     reached: dict[float, list[bool]] = {keep: [] for keep in config.grid}
     tokens: dict[float, list[int]] = {keep: [] for keep in config.grid}
     for row in track(rows, "trying shares"):
-        trial = _Trial(load_environment(f"tau2-{row.domain}"), row)
+        trial = _Trial(environment_of(row), row)
         for seed in range(config.seed, config.seed + config.phrasings):
             words = prose.encode(row.delegation, seed)
             for keep, chosen_by in keywords.items():

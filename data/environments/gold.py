@@ -13,9 +13,8 @@ def replay_gold(name: str) -> Iterator[Trajectory]:
     """One closed trajectory for each task of the environment `name`, in the benchmark's order.
 
     The user's message is the task. Each gold call follows with the result it had, made by the one who makes it in the
-    plan; a last message tells the user what the task asks to be told, one item a line, where it asks for any. `tools`
-    stays empty: the schemas are those of `load_environment(f"tau2-{task.domain}")`. Raises what `load_environment`
-    raises.
+    plan; a last message tells the user what the task asks to be told, one item a line, where it asks for any. Raises what
+    `load_environment` raises.
     """
     environment = load_environment(name).fork()
     for task in environment.tasks():
@@ -37,5 +36,6 @@ def replay(environment: BenchmarkEnvironment, task: EnvTask) -> Trajectory:
         source="gold",
         task=TaskInfo(id=task.id, text=task.text, domain=environment.domain, gold=task.gold),
         messages=tuple(messages),
+        environment=environment.name,
         outcome=Outcome(reward=environment.score(task.id, reported).reward),
     )

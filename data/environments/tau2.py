@@ -39,6 +39,11 @@ MAX_EXPRESSION = 200  # characters
 REFUSED_EXPRESSION = f"Error: Expression refused: more than {MAX_EXPRESSION} characters, or a power"
 
 
+def environment_name(domain: str) -> str | None:
+    """The name of a domain's environment in the registry; None for a domain that the benchmark does not have."""
+    return next((name for name, own in NAMES.items() if own == domain), None)
+
+
 def import_package(module: str) -> Any:
     """Import a module of the benchmark package, without its log. Raises MissingDependencyError with the remedy."""
     try:

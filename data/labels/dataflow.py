@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from data.labelled import LabelStats, LiteralCounts, StepCounts, WordsOf
-from data.labels.domain_facts import Facts
+from data.labels.domain_facts import DomainFacts
 from data.labels.match_strength import Grade, grade
 from data.labels.order import Draft, add_conditions, add_order, scalars
 from data.labels.value_paths import Answer, Kind, Place, field_of, identical
@@ -84,7 +84,7 @@ class _Tally:
     dropped: int = 0
 
 
-def label(trajectory: Trajectory, facts: Facts, words: WordsOf = "task+user", drop_errors: bool = True) -> Labelled:
+def label(trajectory: Trajectory, facts: DomainFacts, words: WordsOf = "task+user", drop_errors: bool = True) -> Labelled:
     """The plan that carries out what the trajectory did.
 
     A call that the tool refused is left out with `drop_errors`; nothing refers to its result in any case. A call of the user's
@@ -95,7 +95,7 @@ def label(trajectory: Trajectory, facts: Facts, words: WordsOf = "task+user", dr
 
 
 class _Labeller:
-    def __init__(self, trajectory: Trajectory, facts: Facts, words: WordsOf, drop_errors: bool) -> None:
+    def __init__(self, trajectory: Trajectory, facts: DomainFacts, words: WordsOf, drop_errors: bool) -> None:
         self.trajectory, self.facts, self.drop_errors = trajectory, facts, drop_errors
         self.words = Words(trajectory.task.text)
         self.words_of = words

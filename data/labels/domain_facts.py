@@ -5,27 +5,27 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from data.environments import ENVIRONMENTS, load_environment
+from data.environments import load_environment
+from data.toolsets import ToolsetStore, read_only_hint
 from data.trajectory import Trajectory
 from graph_handoff.delegation import Tool, Toolset
 from graph_handoff.errors import MissingDependencyError
-from graph_handoff.scalar import dumps, loads
 
 _READS = frozenset(
     {"get", "find", "list", "search", "calculate", "check", "count", "describe", "fetch", "is", "can", "has"}
     | {"look", "lookup", "query", "read", "show", "think", "transfer", "view"}
 )
-"""First words of names of tools that change nothing, where no environment tells."""
+"""First words of names of tools that change nothing, where neither an environment nor a hint tells."""
 _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+")
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,60})'(?!\w)|\"([^\"\n]{1,60})\"")
 
 
 @dataclass(frozen=True)
-class Facts:
-    """Tools by name; the names of those that write, where an environment tells; tasks' splits, where a benchmark tells."""
+class DomainFacts:
+    """Tools by name; which of them write, where an environment or a hint tells; tasks' splits, where a benchmark tells."""
 
     tools: Toolset = field(default_factory=Toolset)
     kinds: Mapping[str, bool] = field(default_factory=dict)
@@ -80,28 +80,31 @@ def _enumerated(schema: Any) -> Iterator[str | float]:
             yield from _enumerated(value)
 
 
-def facts_of(trajectory: Trajectory) -> Facts:
-    """From the trajectory's own schemas, and from the benchmark of its domain where that is installed."""
-    if trajectory.tools:
-        return _of_schemas(dumps(trajectory.tools), trajectory.task.domain)
-    return _of_domain(trajectory.task.domain)
+def facts_of(trajectory: Trajectory, toolsets: ToolsetStore | None = None) -> DomainFacts:
+    """From the record's toolset, which is in `toolsets`, and from its environment, where it names one that is installed.
+
+    Raises InputError where the toolset is not there.
+    """
+    return _facts(trajectory.environment, trajectory.toolset if toolsets is not None else None, toolsets)
 
 
-@functools.lru_cache(maxsize=64)
-def _of_schemas(text: str, domain: str) -> Facts:
-    known = _of_domain(domain)
-    return Facts(Toolset.from_schemas(loads(text)), known.kinds, known.splits)
+@functools.lru_cache(maxsize=256)
+def _facts(environment: str | None, toolset: str | None, toolsets: ToolsetStore | None) -> DomainFacts:
+    known = _of_environment(environment) if environment is not None else DomainFacts()
+    if toolset is None or toolsets is None:
+        return known
+    own = toolsets.toolset(toolset)
+    hints = {schema["function"]["name"]: read_only_hint(schema) for schema in toolsets.schemas(toolset)}
+    kinds = {name: not reads for name, reads in hints.items() if reads is not None} | dict(known.kinds)
+    return replace(known, tools=Toolset([*known.tools.values(), *own.values()]), kinds=kinds)
 
 
 @functools.cache
-def _of_domain(domain: str) -> Facts:
-    name = f"tau2-{domain}"
-    if name not in ENVIRONMENTS:
-        return Facts()
+def _of_environment(name: str) -> DomainFacts:
     try:
         environment = load_environment(name)
     except MissingDependencyError:
-        return Facts(note=f"the benchmark of {domain} is not installed: which tools write was told by their names")
+        return DomainFacts(note=f"{name} is not installed: which tools write was told by their names")
     schemas = (*environment.tools, *environment.user_tools)
     kinds = {schema["name"]: environment.is_write(schema["name"]) for schema in schemas}
-    return Facts(Toolset.from_schemas(schemas), kinds, {task.id: task.split for task in environment.tasks()})
+    return DomainFacts(Toolset.from_schemas(schemas), kinds, {task.id: task.split for task in environment.tasks()})

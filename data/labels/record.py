@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from data.labelled import LabelledGraph, WordsOf
 from data.labels.dataflow import LabelError, label
 from data.labels.domain_facts import facts_of
-from data.trajectory import Trajectory, closure_problem
+from data.toolsets import ToolsetStore
+from data.trajectory import SAMPLED, Trajectory, closure_problem
 from graph_handoff.errors import InputError, shorten
 from graph_handoff.graph import MAX_DEPTH, Graph
 from graph_handoff.schema import MAX_EDGES, MAX_NODES
@@ -22,7 +23,7 @@ _WRAPPING = 3  # levels that a graph adds around an argument
 _GRAPH_LIMIT = f"at most {MAX_NODES} nodes, {MAX_EDGES} edges"
 
 
-class Rejected(NamedTuple):
+class LabelRejected(NamedTuple):
     """A record set aside."""
 
     record: int
@@ -37,33 +38,38 @@ class _RefusedError(Exception):
     """Why a trajectory gets no label: one of the reasons above, and what was found."""
 
 
-def label_trajectory(trajectory: Trajectory, words: WordsOf = "task+user", drop_errors: bool = True) -> LabelledGraph:
-    """Label one trajectory. Raises LabelError where that cannot be done."""
+def label_trajectory(
+    trajectory: Trajectory, words: WordsOf = "task+user", drop_errors: bool = True, toolsets: ToolsetStore | None = None
+) -> LabelledGraph:
+    """Label one trajectory, with the schemas of its toolset where `toolsets` are given. Raises LabelError where that cannot be
+    done, InputError where its toolset is missing."""
     try:
-        return _label(trajectory, words, drop_errors)
+        return _label(trajectory, words, drop_errors, toolsets)
     except _RefusedError as refused:
         raise LabelError(f"{trajectory.id}: {refused.args[0]}: {refused.args[1]}") from None
 
 
-def label_line(line: bytes, number: int, words: WordsOf, drop_errors: bool) -> LabelledGraph | Rejected:
-    """Label one line of a `trajectories.jsonl`."""
+def label_line(
+    line: bytes, number: int, words: WordsOf, drop_errors: bool, toolsets: ToolsetStore | None = None
+) -> LabelledGraph | LabelRejected:
+    """Label one line of a `trajectories.jsonl`, whose `toolsets` lie beside it."""
     try:
         trajectory = Trajectory.model_validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
-        return Rejected(
+        return LabelRejected(
             number, None, NOT_A_TRAJECTORY, f"{field}: {first['msg']}; found {shorten(first['input'])}".removeprefix(": ")
         )
     try:
-        return _label(trajectory, words, drop_errors)
+        return _label(trajectory, words, drop_errors, toolsets)
     except _RefusedError as refused:
-        return Rejected(number, trajectory.id, *refused.args)
+        return LabelRejected(number, trajectory.id, *refused.args)
     except (LabelError, InputError) as error:
-        return Rejected(number, trajectory.id, NO_LABEL, str(error))
+        return LabelRejected(number, trajectory.id, NO_LABEL, str(error))
 
 
-def _label(trajectory: Trajectory, words: WordsOf, drop_errors: bool) -> LabelledGraph:
+def _label(trajectory: Trajectory, words: WordsOf, drop_errors: bool, toolsets: ToolsetStore | None) -> LabelledGraph:
     problem = closure_problem(trajectory.messages)
     if problem is not None:
         raise _RefusedError(NOT_CLOSED, problem)
@@ -72,7 +78,7 @@ def _label(trajectory: Trajectory, words: WordsOf, drop_errors: bool) -> Labelle
             raise _RefusedError(NOT_A_TRAJECTORY, f"the call {call.id!r} has no name")
         if _is_deeper(call.arguments, MAX_DEPTH - _WRAPPING):
             raise _RefusedError(TOO_LARGE, f"the arguments of {call.name} are nested more than {MAX_DEPTH - _WRAPPING} deep")
-    facts = facts_of(trajectory)
+    facts = facts_of(trajectory, toolsets)
     labelled = label(trajectory, facts, words, drop_errors)
     graph = labelled.plan.to_graph()
     _check_size(graph)
@@ -81,7 +87,9 @@ def _label(trajectory: Trajectory, words: WordsOf, drop_errors: bool) -> Labelle
         id=trajectory.id,
         source=trajectory.source,
         task=task.model_copy(update={"gold": (), "communicate": ()}),
-        split=facts.splits.get(task.id) if trajectory.source in ("gold", "tau2") else None,
+        toolset=trajectory.toolset,
+        environment=trajectory.environment,
+        split="train" if trajectory.source == SAMPLED else facts.splits.get(task.id),
         graph=graph,
         reward=trajectory.outcome.reward,
         stats=labelled.stats,

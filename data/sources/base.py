@@ -57,6 +57,8 @@ class Accepted(NamedTuple):
     record: int
     """As in Rejected."""
     trajectory: Trajectory
+    tools: tuple[dict[str, Any], ...] = ()
+    """Tool schemas in OpenAI's function form, where the source carries them."""
 
 
 class Sample(NamedTuple):
@@ -86,7 +88,7 @@ Item = tuple[int, Any] | Rejected
 """A numbered JSON value, or why there is none."""
 
 
-def build_each(items: Iterable[Item], build: Callable[[int, Any], Trajectory]) -> Iterator[Accepted | Rejected]:
+def build_each(items: Iterable[Item], build: Callable[[int, Any], Accepted]) -> Iterator[Accepted | Rejected]:
     """`build(number, value)` for each value; what it refuses is set aside."""
     for item in items:
         if isinstance(item, Rejected):
@@ -94,7 +96,7 @@ def build_each(items: Iterable[Item], build: Callable[[int, Any], Trajectory]) -
             continue
         number, value = item
         try:
-            yield Accepted(number, build(number, value))
+            yield build(number, value)
         except RecordError as problem:
             yield Rejected(number, problem.reason, problem.detail)
         except ValidationError as error:

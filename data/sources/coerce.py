@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from data.sources.base import AMBIGUOUS, BAD_ARGUMENTS, BAD_FIELD, NO_MESSAGES, NOT_CLOSED, NOT_JSON, RecordError
 from data.sources.stream import parse
+from data.toolsets import as_function
 from data.trajectory import Message, Requestor, Role, ToolCall, closure_problem
 from graph_handoff.errors import shorten
 
@@ -100,7 +101,7 @@ def _part_text(part: Any) -> str | None:
 
 
 def tool_schemas(value: Any, notes: Notes) -> tuple[dict[str, Any], ...]:
-    """Tool schemas in OpenAI's function form, from that form, from bare functions, or from the JSON text of either."""
+    """Tool schemas in OpenAI's function form, from every form that `data.toolsets.as_function` takes, or from their JSON text."""
     if isinstance(value, str):
         value = parse(value)
         notes.add("The tool schemas were text and were decoded.")
@@ -110,13 +111,11 @@ def tool_schemas(value: Any, notes: Notes) -> tuple[dict[str, Any], ...]:
         raise RecordError(BAD_FIELD, f"tools must be a list; found {shorten(value)}")
     schemas: list[dict[str, Any]] = []
     for tool in value:
-        if isinstance(tool, dict) and isinstance(tool.get("function"), dict):
-            schemas.append(tool)
-        elif isinstance(tool, dict) and isinstance(tool.get("name"), str):
-            bare = {key: part for key, part in tool.items() if key != "type"}
-            schemas.append({"type": "function", "function": bare})
-        else:
+        function = as_function(tool)
+        if function is None:
             notes.add(f"A tool that is not a function was left out: {shorten(tool, 60)}.")
+        else:
+            schemas.append(function)
     return tuple(schemas)
 
 

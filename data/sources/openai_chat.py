@@ -30,13 +30,14 @@ def read(path: Path, chunk: int = CHUNK) -> Iterator[Accepted | Rejected]:
         yield from build_each(json_lines(path, chunk), build)
 
 
-def _build(path: Path, number: int, value: Any) -> Trajectory:
+def _build(path: Path, number: int, value: Any) -> Accepted:
     if not isinstance(value, dict):
         raise RecordError(BAD_FIELD, f"must be an object; found {shorten(value)}")
     notes = Notes()
     messages = conversation(value.get("messages"), notes)
+    tools = tool_schemas(value.get("tools", value.get("functions")), notes)
     own = next((value[key] for key in ("id", "conversation_id") if isinstance(value.get(key), (str, int))), None)
-    return Trajectory(
+    trajectory = Trajectory(
         id=record_id(path, number if own is None else own),
         source="openai",
         task=TaskInfo(
@@ -46,9 +47,9 @@ def _build(path: Path, number: int, value: Any) -> Trajectory:
         ),
         messages=messages,
         outcome=Outcome(reward=value.get("reward")),
-        tools=tool_schemas(value.get("tools", value.get("functions")), notes),
         notes=notes.done(),
     )
+    return Accepted(number, trajectory, tools)
 
 
 def _asked(messages: tuple[Message, ...]) -> str:

@@ -1,4 +1,7 @@
-"""tau-bench v1 results: a JSON array of {task_id, reward, info{task{instruction, actions}}, traj[OpenAI messages], trial}."""
+"""tau-bench v1 results: a JSON array of {task_id, reward, info{task{instruction, actions}}, traj[OpenAI messages], trial}.
+
+tau2 has taken over the tools, the databases and the numbers of the test tasks, so its environments execute these runs, too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from data.environments.tau2 import environment_name
 from data.sources.base import BAD_FIELD, CHUNK, RUN_FAILED, Accepted, RecordError, Rejected, Sample, build_each, record_id
 from data.sources.coerce import Notes, arguments, conversation, strings
 from data.sources.stream import JsonStream, elements, leftover
@@ -30,7 +34,7 @@ def read(path: Path, chunk: int = CHUNK) -> Iterator[Accepted | Rejected]:
     yield from leftover(stream)
 
 
-def _build(path: Path, number: int, value: Any) -> Trajectory:
+def _build(path: Path, number: int, value: Any) -> Accepted:
     if not isinstance(value, dict):
         raise RecordError(BAD_FIELD, f"must be an object; found {shorten(value)}")
     info = value.get("info")
@@ -41,23 +45,26 @@ def _build(path: Path, number: int, value: Any) -> Trajectory:
     notes = Notes()
     messages = tuple(map(_mark_error, conversation(value.get("traj"), notes)))
     task_id = value.get("task_id", number - 1)
+    domain = _domain(messages)
     text = info["task"].get("instruction")
     if not isinstance(text, str) or not text.strip():
         raise RecordError(BAD_FIELD, f"info.task.instruction must be text; found {shorten(text)}")
-    return Trajectory(
+    trajectory = Trajectory(
         id=record_id(path, task_id, value.get("trial")),
         source="tau1",
         task=TaskInfo(
             id=str(task_id),
             text=text,
-            domain=_domain(messages),
+            domain=domain,
             gold=_gold(info["task"], notes),
             communicate=strings(info["task"].get("outputs"), "info.task.outputs"),
         ),
         messages=messages,
         outcome=Outcome(reward=value.get("reward")),
+        environment=environment_name(domain),
         notes=notes.done(),
     )
+    return Accepted(number, trajectory)
 
 
 def _mark_error(message: Message) -> Message:

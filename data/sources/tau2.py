@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from data.environments.tau2 import environment_name
 from data.environments.tau2_text import task_text
 from data.sources.base import (
     BAD_FIELD,
@@ -139,26 +140,30 @@ def _gold(number: int, action: Mapping[str, Any]) -> ToolCall:
     )
 
 
-def _build(path: Path, head: _Head, number: int, value: Any) -> Trajectory:
+def _build(path: Path, head: _Head, number: int, value: Any) -> Accepted:
     if not isinstance(value, dict):
         raise RecordError(BAD_FIELD, f"must be an object; found {shorten(value)}")
     task_id = str(value.get("task_id"))
     task = head.tasks.get(task_id, RecordError(NO_TASK, f"task_id {task_id!r} is not among the tasks that could be read"))
     if isinstance(task, RecordError):
         raise task
+    if head.domain is not None:
+        task = task.model_copy(update={"domain": head.domain})
     notes = Notes()
     messages = conversation(value.get("messages"), notes, result_id="id")
+    tools = tool_schemas(head.tools, notes)
     reward = value.get("reward_info")
     termination = value.get("termination_reason")
-    return Trajectory(
+    trajectory = Trajectory(
         id=record_id(path, task_id, value.get("trial")),
         source="tau2",
-        task=task if head.domain is None else task.model_copy(update={"domain": head.domain}),
+        task=task,
         messages=messages,
         outcome=Outcome(
             reward=reward.get("reward") if isinstance(reward, dict) else None,
             termination=None if termination is None else str(termination),
         ),
-        tools=tool_schemas(head.tools, notes),
+        environment=environment_name(task.domain),
         notes=notes.done(),
     )
+    return Accepted(number, trajectory, tools)

@@ -14,14 +14,16 @@ import orjson
 
 from data.environments import load_environment
 from data.environments.base import BenchmarkEnvironment
+from data.environments.tau2 import AIRLINE, RETAIL
 from data.synth.airline import AirlineSampler
 from data.synth.base import DiscardedError, Recorder, Sampler, Story
 from data.synth.retail import RetailSampler
-from data.trajectory import Message, Outcome, TaskInfo, Trajectory
+from data.toolsets import toolset_hash
+from data.trajectory import SAMPLED, Message, Outcome, TaskInfo, Trajectory
 from data.workers import process_pool
 from graph_handoff.files import sha256_json
 
-SAMPLERS: dict[str, type[RetailSampler] | type[AirlineSampler]] = {"tau2-retail": RetailSampler, "tau2-airline": AirlineSampler}
+SAMPLERS: dict[str, type[RetailSampler] | type[AirlineSampler]] = {RETAIL: RetailSampler, AIRLINE: AirlineSampler}
 """One sampler for each environment."""
 
 CHUNK = 25  # attempts that a process makes at a time
@@ -56,10 +58,10 @@ def sample_trajectory(env_name: str, seed: int, number: int) -> Trajectory:
     environment.reset(environment.tasks()[0].id)
     recorder = Recorder(environment)
     story = sampler.sample(random.Random(f"{env_name}/{seed}/{number}"), recorder)
-    return _trajectory(f"synth-{environment.domain}-{number:06}", environment.domain, story, recorder)
+    return _trajectory(f"synth-{environment.domain}-{number:06}", environment, story, recorder)
 
 
-def _trajectory(name: str, domain: str, story: Story, recorder: Recorder) -> Trajectory:
+def _trajectory(name: str, environment: BenchmarkEnvironment, story: Story, recorder: Recorder) -> Trajectory:
     messages = [Message(role="user", content=story.text)]
     for call, result in recorder.calls:
         messages.append(Message(role="assistant", tool_calls=(call,)))
@@ -67,8 +69,21 @@ def _trajectory(name: str, domain: str, story: Story, recorder: Recorder) -> Tra
     if story.communicate:
         messages.append(Message(role="assistant", content="\n".join(story.communicate)))
     gold = tuple(call for call, _ in recorder.calls)
-    task = TaskInfo(id=name, text=story.text, domain=domain, gold=gold, communicate=story.communicate)
-    return Trajectory(id=name, source="synth", task=task, messages=tuple(messages), outcome=Outcome(reward=1.0))
+    task = TaskInfo(id=name, text=story.text, domain=environment.domain, gold=gold, communicate=story.communicate)
+    return Trajectory(
+        id=name,
+        source=SAMPLED,
+        task=task,
+        messages=tuple(messages),
+        outcome=Outcome(reward=1.0),
+        toolset=_toolset(environment.name),
+        environment=environment.name,
+    )
+
+
+@functools.cache
+def _toolset(env_name: str) -> str:
+    return toolset_hash(load_environment(env_name).tools)
 
 
 def attempt(env_name: str, seed: int, number: int) -> Attempt:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from eval.calibration_svg import calibration_svg
 from eval.export.base import ExportConfig, Kind
 from eval.exporting import export
+from eval.plots import calibration_svg
 
 KIND = Kind(
     name="router",

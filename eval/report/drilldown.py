@@ -34,7 +34,7 @@ class StepView:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class TrialView:
     """One trial in full."""
 
     seed: int
@@ -59,10 +59,10 @@ class ProtocolView:
     short: str
     outcome: str
     """For the filter: `passed`, or the kind of failure."""
-    first: Attempt
+    first: TrialView
     others: tuple[str, ...]
     """One line on the other seeds of each kind: `Seeds 1 and 2: the same handoff, the same outcome`."""
-    differing: tuple[Attempt, ...]
+    differing: tuple[TrialView, ...]
     """The seeds that ended differently, in full."""
     failed_seeds: int
     seeds: int
@@ -106,7 +106,7 @@ def _task(suite: SuiteInfo, groups: dict[str, list[Trial]], max_text: int) -> Ta
         benchmark=sample.benchmark,
         task_id=visible(sample.task_id),
         task=visible(sample.task, max_text),
-        plan=visible(sample.plan, max_text),
+        plan=visible(sample.plan_text, max_text),
         protocols=tuple(_protocol(suite, groups[name], max_text) for name in suite.protocols if name in groups),
     )
 
@@ -120,9 +120,9 @@ def _protocol(suite: SuiteInfo, trials: list[Trial], max_text: int) -> ProtocolV
         title=protocol_title(first.protocol, suite.titles),
         short=protocol_short(first.protocol, suite.titles),
         outcome=(worst.failure or "unexplained") if failed else "passed",
-        first=_attempt(first, max_text),
+        first=_view(first, max_text),
         others=_lines(first, rest),
-        differing=tuple(_attempt(trial, max_text) for trial in rest if _ending(trial) != _ending(first)),
+        differing=tuple(_view(trial, max_text) for trial in rest if _ending(trial) != _ending(first)),
         failed_seeds=len(failed),
         seeds=len(trials),
     )
@@ -146,9 +146,9 @@ def _lines(first: Trial, rest: Iterable[Trial]) -> tuple[str, ...]:
     return tuple(f"Seed{'s' if len(same) > 1 else ''} {listed(same)}: {line}" for line, same in seeds.items())
 
 
-def _attempt(trial: Trial, max_text: int) -> Attempt:
+def _view(trial: Trial, max_text: int) -> TrialView:
     facts = trial.facts
-    return Attempt(
+    return TrialView(
         seed=trial.seed,
         passed=trial.reward == 1,
         reward=f"{trial.reward:g}",
@@ -161,7 +161,7 @@ def _attempt(trial: Trial, max_text: int) -> Attempt:
         steps=tuple(_step(step) for step in trial.steps),
         report=tuple(visible(line, max_text) for line in trial.report),
         facts="" if facts is None else f"tools {facts.tools:.2f}, values {facts.values:.2f}, order {facts.order:.2f}",
-        graph=", ".join(f"{visible(name).replace('_', ' ')} {value:.3g}" for name, value in sorted(trial.graph.items())),
+        graph=", ".join(f"{visible(name).replace('_', ' ')} {value:.3g}" for name, value in sorted(trial.graph_metrics.items())),
     )
 
 

@@ -204,9 +204,9 @@ def _failures(benchmarks: Sequence[BenchmarkSummary]) -> str:
         f"“{failure_title(kind).lower()}” ({count(most)}"
     )
     text += f", of which {count(there)} under {where})." if there < most else f", all under {where})."
-    broken = kinds["protocol_error"] + kinds["environment_error"]
+    broken = kinds["protocol_error"] + kinds["executor_error"] + kinds["environment_error"]
     if broken:
-        text += f" In {count(broken)} the protocol or the environment itself raised an error: counted as reward 0."
+        text += f" In {count(broken)} the protocol, the executor or the environment itself raised an error: counted as reward 0."
     return text
 
 

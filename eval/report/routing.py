@@ -50,7 +50,7 @@ def _routed(trials: Trials) -> bool:
 
 def _holds_graph(trials: Trials) -> bool:
     """Whether a protocol sends graphs, whatever it is called here: then its trials have metrics of them."""
-    return any(trial.graph for trial in trials.values())
+    return any(trial.graph_metrics for trial in trials.values())
 
 
 def _graph(trial: Trial) -> bool:

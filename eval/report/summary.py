@@ -238,11 +238,11 @@ def _graph(trials: Iterable[Trial]) -> dict[str, float]:
     sent as prose is no such trial.
     """
     trials = [trial for trial in trials if trial.route is None or trial.route.format == "graph"]
-    if not any(trial.graph for trial in trials):
+    if not any(trial.graph_metrics for trial in trials):
         return {}
     means: dict[str, float] = {}
     for name in GRAPH:
-        values = [trial.graph[name] for trial in trials if name in trial.graph]
+        values = [trial.graph_metrics[name] for trial in trials if name in trial.graph_metrics]
         if values and name in SHARES:
             values += [0.0] * (len(trials) - len(values))
         if values:

@@ -107,6 +107,7 @@ FAILURES: dict[str, tuple[str, str]] = {
     "wrong_state": ("Wrong state", "The final state differs, and none of the other kinds explains why."),
     "unfaithful": ("Unfaithful", "The handoff holds an identifier that its source does not contain."),
     "protocol_error": ("Protocol error", "The protocol itself raised an error; counted as reward 0."),
+    "executor_error": ("Executor error", "The executor could not go on, for instance because no model answered; reward 0."),
     "environment_error": ("Environment error", "The environment raised something that is not a tool's answer; reward 0."),
     "unexplained": ("Unexplained", "The reward is below 1 and no kind was recorded."),
 }

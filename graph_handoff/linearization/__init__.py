@@ -4,5 +4,5 @@
 - `lines`, `memory`: what a line says, and what earlier lines have named.
 - `writer`, `reader`: plan -> lines of words -> plan. `line_text`: words -> short signs, for people and for delta.
 - `automaton`, `constraint`: which word, and which token, may come next.
-- `vocabulary`, `graph_tokens`, `text_tokens`: words -> tokens of a model. `code_words`: an alphabet of one-token words.
+- `vocabulary`, `graph_tokens`, `text_tokens`: words -> tokens of a model.
 """

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from data.environments.base import result_value
 from data.labels.dataflow import Labelled, label
-from data.labels.domain_facts import Facts
+from data.labels.domain_facts import DomainFacts
 from data.trajectory import Message, Outcome, TaskInfo, ToolCall, Trajectory
 from graph_handoff.codec import compact
 from graph_handoff.delegation import Toolset
@@ -63,13 +63,13 @@ def _messages(turn: Turn, number: int) -> Iterator[Message]:
 
 
 def labelled(
-    *turns: Turn, facts: Facts | None = None, words: Any = "task+user", drop_errors: bool = True, **fields: Any
+    *turns: Turn, facts: DomainFacts | None = None, words: Any = "task+user", drop_errors: bool = True, **fields: Any
 ) -> Labelled:
     """The label of these turns."""
-    return label(trajectory(*turns, **fields), facts or Facts(), words, drop_errors)
+    return label(trajectory(*turns, **fields), facts or DomainFacts(), words, drop_errors)
 
 
-def lines(*turns: Turn, facts: Facts | None = None, **fields: Any) -> list[str]:
+def lines(*turns: Turn, facts: DomainFacts | None = None, **fields: Any) -> list[str]:
     """The label as the lines of the compact codec, without a toolset: every argument is named."""
     return compact.encode(labelled(*turns, facts=facts, **fields).plan.to_graph(), Toolset()).splitlines()
 

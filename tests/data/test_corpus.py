@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from data import corpus
 from data.corpus import CorpusConfig, check_disjoint
 from data.labelled import LabelledGraph, LabelStats, write_graphs
+from data.toolsets import ToolsetStore
 from data.trajectory import TaskInfo
 from graph_handoff.codec import load_codec
-from graph_handoff.delegation import Toolset
 from graph_handoff.errors import InputError, OutputError
 from graph_handoff.graph import Graph
 from graph_handoff.plan import Plan, Step
@@ -23,22 +22,26 @@ def graph(number: int) -> Graph:
     return Plan((Step("get_user_details", {"user_id": f"user_{number}"}),)).to_graph()
 
 
-def record(source: str, task: str, number: int, domain: str = "retail") -> LabelledGraph:
+def record(source: str, task: str, number: int, domain: str = "retail", **fields: Any) -> LabelledGraph:
     info = TaskInfo(id=task, text=f"I am user_{number}. Look me up.", domain=domain)
     stats = LabelStats(words="task", calls=1)
-    return LabelledGraph(id=f"{source}-{task}-{number}", source=source, task=info, graph=graph(number), stats=stats)
+    return LabelledGraph(id=f"{source}-{task}-{number}", source=source, task=info, graph=graph(number), stats=stats, **fields)
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> CorpusConfig:
     from data.environments import load_environment
 
-    tasks = load_environment("tau2-retail").tasks()
+    environment = load_environment("tau2-retail")
+    tasks = environment.tasks()
+    own: Any = {"toolset": ToolsetStore(tmp_path).add(environment.tools), "environment": environment.name}
     held_out = [task.id for task in tasks if task.split == "test"][:3]
     training = [task.id for task in tasks if task.split == "train"][:5]
-    records = [record("gold", task, int(task)) for task in held_out + training]
-    records += [record("synth", str(number), 1000 + number) for number in range(30)]
-    records += [record("synth", "again", int(held_out[0])), record("tau2", held_out[0], 5000), record("openai", "x", 1, "shop")]
+    records = [record("gold", task, int(task), split="test", **own) for task in held_out]
+    records += [record("gold", task, int(task), split="train", **own) for task in training]
+    records += [record("synth", str(number), 1000 + number, split="train", **own) for number in range(30)]
+    records += [record("synth", "again", int(held_out[0]), split="train", **own), record("openai", "x", 1, "shop")]
+    records += [record("tau2", held_out[0], 5000, split="test", **own)]
     write_graphs(tmp_path / "graphs.jsonl", records)
     return CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus")
 
@@ -62,12 +65,12 @@ def test_held_out_tasks_stay_out_whoever_carried_them_out(config: CorpusConfig) 
 def test_every_text_form_holds_the_same_graph_and_the_card_counts(config: CorpusConfig) -> None:
     corpus.run(config)
     row = load(config.out)["train"][0]
-    tools = Toolset.from_schemas(orjson.loads((config.out / "tools.json").read_bytes())["retail"])
+    tools = ToolsetStore(config.out).toolset(row["toolset"])
     assert load_codec("compact").decode(row["compact"], tools).same_as(Graph.loads(row["graph"]))
     assert "user_" in row["prose"]
     card = (config.out / "README.md").read_text()
     assert "| test | gold | retail | 3 |" in card
-    assert "left out: 1 (no tool schemas for the domain 'shop')" in card
+    assert "left out: 1 (no tool schemas: name them with `handoff import --tools FILE`)" in card
     assert "left out: 1 (the same plan as another record" in card
 
 
@@ -95,10 +98,10 @@ def test_a_foreign_folder_is_not_replaced_and_nothing_is_left_half_written(confi
     with pytest.raises(OutputError, match="holds no corpus"):
         corpus.run(config)
     assert [path.name for path in config.out.iterdir()] == ["thesis.txt"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "graphs.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "graphs.jsonl", "toolsets"]
 
 
-def test_an_input_without_a_known_domain_is_an_error(tmp_path: Path) -> None:
+def test_an_input_without_tool_schemas_is_an_error(tmp_path: Path) -> None:
     write_graphs(tmp_path / "graphs.jsonl", [record("openai", "x", 1, "shop")])
-    with pytest.raises(InputError, match="nothing to put into a corpus"):
+    with pytest.raises(InputError, match=r"nothing to put into a corpus \(1 left out: no tool schemas: name them with"):
         corpus.run(CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus"))

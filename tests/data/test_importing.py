@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trace_factory import asks, call, chat, lines, put, result, tau1_run, tau2_file, tau2_simulation
 
-from data.environments import gold
-from data.importing import ImportConfig, _Origin, _Writer, run
+from data.environments import gold, load_environment
+from data.importing import ImportConfig, _Origin, _Toolsets, _Writer, run
 from data.sources import SOURCES
 from data.sources.base import Accepted
+from data.toolsets import ToolsetStore, toolset_hash
 from data.trajectory import Message, TaskInfo, Trajectory, closure_problem, read_trajectories
 from graph_handoff.config import load_config
 from graph_handoff.errors import ConfigError, InputError
@@ -103,7 +104,7 @@ def test_many_ids_are_told_apart() -> None:
 
 def written_ids(names: list[str]) -> list[str]:
     out = io.BytesIO()
-    writer = _Writer(out, io.BytesIO())
+    writer = _Writer(out, io.BytesIO(), _Toolsets(ToolsetStore(Path("unused")), None))
     origin = _Origin("x", "openai")
     for number, name in enumerate(names, 1):
         trajectory = Trajectory.model_construct(id=name)
@@ -261,3 +262,40 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
     with path.open("wb") as stream:
         stream.writelines(pieces(form, made_up(form), 100 * 10**6))
     assert measure(path, tmp_path / "out.jsonl").memory < 150
+
+
+TOOL = {"type": "function", "function": {"name": "get", "parameters": {"type": "object", "properties": {"x": {}}}}}
+
+
+def test_schemas_are_stored_once_and_a_record_names_its_own(tmp_path: Path) -> None:
+    path = put(tmp_path, lines(chat(tools=[TOOL]), chat(tools=[TOOL["function"]]), chat()), "a.jsonl")
+    records, _ = imported(tmp_path, path)
+    name = toolset_hash([TOOL])
+    assert [record.toolset for record in records] == [name, name, None]
+    assert [record.environment for record in records] == [None] * 3
+    assert [file.name for file in (tmp_path / "store" / "toolsets").iterdir()] == [f"{name}.json"]
+
+
+def test_records_without_schemas_are_counted_and_may_be_given_some(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = put(tmp_path, lines(chat(tools=[TOOL]), chat(), chat()), "a.jsonl")
+    imported(tmp_path, path)
+    assert "records without tool schemas: 2; name them with --tools FILE" in capsys.readouterr().err
+    tools = put(tmp_path, [{"name": "get", "inputSchema": {}}], "tools.json")
+    records, _ = imported(tmp_path, path, tools=tools)
+    assert [record.toolset for record in records] == [toolset_hash([TOOL])] + [toolset_hash(json.loads(tools.read_text()))] * 2
+    assert "records without tool schemas: 2; they have those of `tools` now" in capsys.readouterr().out
+
+
+def test_a_record_whose_schemas_cannot_be_read_is_set_aside(tmp_path: Path) -> None:
+    records, aside = imported(
+        tmp_path, put(tmp_path, lines(chat(), chat(tools=[{"name": "get", "parameters": "none"}])), "a.jsonl")
+    )
+    assert len(records) == 1
+    assert "not a JSON Schema of parameters" in aside[0]["detail"]
+
+
+def test_a_benchmarks_recordings_name_its_environment_and_have_its_tools(tmp_path: Path) -> None:
+    pytest.importorskip("tau2")
+    record = imported(tmp_path, put(tmp_path, tau2_file()))[0][0]
+    assert record.environment == "tau2-telecom"
+    assert record.toolset == toolset_hash(load_environment("tau2-telecom").tools)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from label_factory import Call, Together, labelled, lines, replayed, trajectory
 
 from data.labels.dataflow import LabelError
-from data.labels.domain_facts import Facts, facts_of
+from data.labels.domain_facts import DomainFacts, facts_of
 from data.labels.value_paths import Answer
+from data.toolsets import ToolsetStore
 from graph_handoff.delegation import Tool, Toolset
 from graph_handoff.graph import validate
 from graph_handoff.plan import Plan
@@ -150,7 +152,7 @@ SCHEMA = Tool(
 
 
 def test_words_of_the_schema_and_the_order_of_arguments() -> None:
-    facts = Facts(Toolset([SCHEMA]))
+    facts = DomainFacts(Toolset([SCHEMA]))
     call = Call("cancel", {"mode": "fast", "extra": "x", "reason": "no longer needed", "order_id": "#W6390527"})
     found = labelled(Call("get", {}, {"reason": "no longer needed", "mode": "fast"}), call, facts=facts)
     assert list(found.plan.steps[1].arguments) == ["order_id", "reason", "mode", "extra"]
@@ -237,9 +239,12 @@ def test_a_reference_that_does_not_lead_to_its_value_is_an_error(monkeypatch: py
         labelled(Call("a", {}, {"id": "abc123", "other": "abc124"}), Call("b", {"x": "abc123"}))
 
 
-def test_facts_of_a_trajectory_with_schemas() -> None:
+def test_facts_of_a_trajectory_with_schemas(tmp_path: Path) -> None:
     schema = {"name": "cancel", "parameters": {"properties": {"b": {"default": "later"}, "a": {"const": 7}}}}
-    facts = facts_of(trajectory("hi", tools=(schema,), domain="unknown"))
+    look = {"name": "cancellations", "annotations": {"readOnlyHint": True}}
+    toolsets = ToolsetStore(tmp_path)
+    facts = facts_of(trajectory("hi", toolset=toolsets.add([schema, look]), domain="unknown"), toolsets)
+    assert facts.writes("cancel") and not facts.writes("cancellations")
     assert list(facts.in_order("cancel", {"a": 1, "b": 2})) == ["b", "a"]
     assert facts.fixed_words["cancel"] == {"later", 7}
 
@@ -249,7 +254,7 @@ NAMES = {"get_user": False, "searchFlights": False, "find-order": False, "shop.g
 
 @pytest.mark.parametrize(("name", "expected"), [*NAMES.items(), ("getaway_book", True), ("123", True), ("", True)])
 def test_writes_are_told_by_name_where_nothing_else_tells(name: str, expected: bool) -> None:
-    assert Facts().writes(name) is expected
+    assert DomainFacts().writes(name) is expected
 
 
 texts = ["abc123", "#W6390527", "HAT001", "2024-05-20", "Denver", "CA", "economy", "", 'q"1234']

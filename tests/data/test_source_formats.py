@@ -45,9 +45,13 @@ from graph_handoff.errors import InputError
 
 
 def one(form: str, path: Path) -> Trajectory:
+    return accepted_one(form, path).trajectory
+
+
+def accepted_one(form: str, path: Path) -> Accepted:
     accepted, rejected = read_all(form, path)
     assert rejected == [] and len(accepted) == 1
-    return accepted[0].trajectory
+    return accepted[0]
 
 
 # Detection
@@ -150,7 +154,7 @@ def test_a_truncated_array_keeps_what_was_complete(tmp_path: Path) -> None:
 
 
 def test_tau2(tmp_path: Path) -> None:
-    trajectory = one("tau2", put(tmp_path, tau2_file(tool_defs=[{"name": "pay"}]), "sims.json"))
+    _, trajectory, tools = accepted_one("tau2", put(tmp_path, tau2_file(tool_defs=[{"name": "pay"}]), "sims.json"))
     assert trajectory.id == "sims/7/0"
     assert trajectory.task.text == "No service.\n\nYou are Jo.\n\n."
     assert trajectory.task.communicate == ("50.25",)
@@ -163,7 +167,7 @@ def test_tau2(tmp_path: Path) -> None:
     assert (by_user.id, by_user.requestor, on.content) == ("u", "user", "on")
     assert (by_agent.id, by_agent.requestor, by_agent.arguments) == ("call_2", "assistant", {"cents": 2**53 + 1})
     assert error.error
-    assert trajectory.tools == ({"type": "function", "function": {"name": "pay"}},)
+    assert tools == ({"type": "function", "function": {"name": "pay"}},)
     assert len(trajectory.notes) == 2
 
 
@@ -257,14 +261,15 @@ def test_openai_chat(tmp_path: Path) -> None:
         {"role": "assistant", "content": "Which?"},
         {"role": "user", "content": "Number 5."},
     ]
-    trajectory = one("openai", put(tmp_path, lines({"messages": messages, "tools": [tool], "id": "c9", "domain": "shop"})))
+    record = {"messages": messages, "tools": [tool], "id": "c9", "domain": "shop"}
+    _, trajectory, tools = accepted_one("openai", put(tmp_path, lines(record)))
     assert (trajectory.id, trajectory.source) == ("trace/c9", "openai")
     assert (trajectory.task.id, trajectory.task.domain) == ("c9", "shop")
     assert trajectory.task.text == "Cancel order #W1.\n\nNumber 5."
     ((asked, answer),) = trajectory.calls()
     assert asked.arguments == {"zip": "00713"}
     assert answer.content == f'{{"total": {2**60}}}'
-    assert trajectory.tools == (tool,)
+    assert tools == (tool,)
     assert len(trajectory.notes) == 5
 
 
@@ -273,7 +278,7 @@ def test_openai_chat_numbers_what_has_no_id(tmp_path: Path) -> None:
     accepted, _ = read_all("openai", put(tmp_path, raw, "chats.jsonl.gz"))
     assert [(a.trajectory.id, a.trajectory.task.id) for a in accepted] == [("chats/1", "7"), ("chats/3", "3")]
     assert accepted[0].trajectory.outcome.reward == 0.5
-    assert accepted[1].trajectory.tools[0]["function"] == {"name": "get"}
+    assert accepted[1].tools[0]["function"] == {"name": "get"}
     as_array, _ = read_all("openai", put(tmp_path, [chat(), chat()]))
     assert [a.record for a in as_array] == [1, 2]
 

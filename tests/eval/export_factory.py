@@ -51,30 +51,23 @@ def finished(folder: Path, stage: str, config: dict[str, Any] | None = None, par
 
 def t5_run(folder: Path) -> Path:
     """An autoencoder that was made and not trained."""
-    from training.t5.train import Architecture, make_model
+    from training.t5.train import T5Architecture, make_model
 
     vocabulary = build_vocabulary([(plan(number), TOOLS) for number in range(8)], min_plans=2, min_share=0.1, max_categories=8)
-    sizes = Architecture(d_model=16, d_ff=16, layers=1, heads=2)
+    sizes = T5Architecture(d_model=16, d_ff=16, layers=1, heads=2)
     GraphAutoencoder(make_model(sizes, vocabulary, seed=0), vocabulary).save(folder / "model")
     return finished(folder, "train t5")
 
 
 def trained_t5_run(folder: Path) -> Path:
     """A run of `handoff train t5` on a corpus of its own, a few steps long."""
-    from datasets import Dataset, DatasetDict
+    from toy_corpus import row, save
 
     from training.t5 import train as t5
 
-    corpus = folder.parent / "corpus"
-    parts = {"train": range(40), "validation": range(40, 44), "test": range(44, 50)}
-    rows = {split: [plan(number).to_graph().dumps() for number in numbers] for split, numbers in parts.items()}
-    columns = {
-        split: {"id": graphs, "graph": graphs, "domain": ["shop"] * len(graphs), "source": ["gold"] * len(graphs)}
-        for split, graphs in rows.items()
-    }
-    DatasetDict({split: Dataset.from_dict(table) for split, table in columns.items()}).save_to_disk(str(corpus))
-    (corpus / "tools.json").write_bytes(orjson.dumps({"shop": SCHEMAS}))
-    (corpus / "manifest.json").write_text("{}")
+    numbers = {"train": range(40), "validation": range(40, 44), "test": range(44, 50)}
+    parts = {split: [row(str(number), plan(number).to_graph()) for number in part] for split, part in numbers.items()}
+    corpus = save(folder.parent / "corpus", parts, SCHEMAS)
     sizes = {"d_model": 16, "d_ff": 16, "layers": 1, "heads": 2}
     values = {"corpus": corpus, "run": folder, "steps": 8, "batch_size": 4, "eval_steps": 4, "architecture": sizes}
     assert t5.run(t5.T5Config.model_validate(values)) == 0

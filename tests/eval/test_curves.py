@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from eval.curves import CurvesConfig, read_log, run
-from eval.curves_svg import Chart, Line, draw
+from eval.curves import CurvesConfig, charts_of, read_log, run
+from eval.plots import COLOURS, Chart, Line, draw_curves, to_svg
 from graph_handoff.errors import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -79,28 +80,85 @@ def test_the_table_shows_first_best_and_last(tmp_path: Path, capsys: pytest.Capt
     assert [cell.strip() for cell in row.strip("│").split("│")] == ["fidelity", "validation", "a", "0.2", "0.6", "0.5", "30"]
 
 
+def drawn(*folders: Path) -> list[Any]:
+    """The axes of the runs' charts."""
+    logs = [read_log(folder / "metrics.jsonl") for folder in folders]
+    metrics = dict.fromkeys(metric for log in logs for metric, _ in log.series)
+    axes: list[Any] = draw_curves(list(charts_of(metrics, logs)), [log.run for log in logs]).axes
+    return axes
+
+
+def lines_of(axis: Any) -> list[tuple[str, str]]:
+    """(what it shows, colour) of each line."""
+    return [(line.get_label(), line.get_color()) for line in axis.lines]
+
+
 def test_the_picture_has_a_line_a_series_and_a_ring_at_the_best(tmp_path: Path) -> None:
     one, other = write_log(tmp_path / "a<b", LOG), write_log(tmp_path / "c", LOG[:4])
-    run(CurvesConfig(runs=(one, other), out=tmp_path / "out"))
-    text = (tmp_path / "out" / "curves.svg").read_text()
-    root = ET.fromstring(text)  # our own file
-    charts = [g for g in root.findall(f"{SVG}g") if g.get("transform")]
-    assert [chart.findtext(f"{SVG}text") for chart in charts] == ["loss", "fidelity"]
-    assert [len([p for p in chart.findall(f"{SVG}path") if "line" in (p.get("class") or "")]) for chart in charts] == [4, 2]
-    rings = [[c.get("class") for c in chart.findall(f"{SVG}circle") if "ring" in (c.get("class") or "")] for chart in charts]
-    assert rings == [["ring r0"], ["ring r0"]]  # only the first run came to its end
-    page = (tmp_path / "out" / "curves.html").read_text()
+    axes = drawn(one, other)
+    assert [axis.get_title("left") for axis in axes] == ["loss", "fidelity"]
+    first, second = COLOURS[:2]
+    series = [("train", first), ("validation", first), ("best", first), ("train", second), ("validation", second)]
+    assert lines_of(axes[0]) == series  # only the first run came to its end
+    assert lines_of(axes[1]) == [("validation", first), ("best", first), ("validation", second)]
+    shown = {line.get_label(): line.get_xydata().tolist() for line in axes[0].lines[:3]}
+    assert shown == {"train": [[10, 4], [20, 2], [30, 1]], "validation": [[10, 3], [20, 1], [30, 2]], "best": [[20, 1]]}
+
+
+def test_the_legend_names_every_run_and_what_its_lines_are(tmp_path: Path) -> None:
+    held_out = [*LOG, {"step": 30, "held_out_fidelity": 0.4}]
+    runs = [write_log(tmp_path / name, held_out) for name in ("_mine", "$x$", "a<b")]
+    run(CurvesConfig(runs=tuple(runs), out=tmp_path / "out"))
+    root = ET.fromstring((tmp_path / "out" / "curves.svg").read_text())  # our own file
+    words = [(text.text or "").strip("\u2060") for text in root.iter(f"{SVG}text")]
+    parts = {"training", "validation", "the best checkpoint", "held out, at the end"}
+    assert {"_mine", "$x$", "a<b", "loss", "fidelity", "step"} | parts <= set(words)
+    assert root.findtext(f"{SVG}title") == "Training curves of _mine, $x$, a<b"
+
+
+def test_the_page_is_whole_and_the_same_every_time(tmp_path: Path) -> None:
+    folder = write_log(tmp_path / "a<b", LOG)
+    for out in ("one", "two"):
+        run(CurvesConfig(runs=(folder,), out=tmp_path / out))
+    page, again = ((tmp_path / out / "curves.html").read_text() for out in ("one", "two"))
+    assert page == again
     assert "a&lt;b" in page
     assert "a<b" not in page
-    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in page
+    picture = base64.b64encode((tmp_path / "one" / "curves.svg").read_bytes()).decode()
+    assert f"data:image/svg+xml;base64,{picture}" in page
+
+
+def test_losses_of_different_stages_do_not_share_an_axis(tmp_path: Path) -> None:
+    folders = [write_log(tmp_path / name, LOG) for name in ("t5", "more-t5", "grpo")]
+    for folder, stage in zip(folders, ("train t5", "train t5", "train grpo"), strict=True):
+        (folder / "manifest.json").write_bytes(orjson.dumps({"stage": stage}))
+    axes = drawn(*folders)
+    assert [axis.get_title("left") for axis in axes] == ["loss, train t5", "loss, train grpo", "fidelity"]
+    assert [{colour for _, colour in lines_of(axis)} for axis in axes] == [
+        set(COLOURS[:2]),
+        {COLOURS[2]},
+        set(COLOURS[:3]),
+    ]
+
+
+def test_the_ninth_run_has_the_first_colour_dashed(tmp_path: Path) -> None:
+    folders = [write_log(tmp_path / str(number), LOG[:2]) for number in range(len(COLOURS) + 1)]
+    lines = [line for line in drawn(*folders)[1].lines if line.get_label() == "validation"]
+    assert lines[0].get_color() == lines[-1].get_color()
+    assert (lines[0].is_dashed(), lines[-1].is_dashed()) == (False, True)
 
 
 @pytest.mark.parametrize("points", [((0, 0.0),), ((5, 1e-9), (6, 2e-9)), ((1, -3.0), (900000, 1e7)), ((1, 2.0), (2, 2.0))])
-def test_every_point_lies_within_its_chart(points: tuple[tuple[int, float], ...]) -> None:
-    root = ET.fromstring(draw([Chart("x", (Line(0, "validation", points, None),))], ["run"]))
-    width, height = float(root.get("width") or 0), float(root.get("height") or 0)
-    spots = [
-        (float(c.get("cx") or 0), float(c.get("cy") or 0)) for c in root.iter(f"{SVG}circle") if "dot" in (c.get("class") or "")
-    ]
-    assert len(spots) == len(points)
-    assert all(0 < x < width and 0 < y < height for x, y in spots)
+@pytest.mark.parametrize("part", ["train", "validation", "held out"])
+def test_every_point_lies_within_its_chart(part: str, points: tuple[tuple[int, float], ...]) -> None:
+    figure = draw_curves([Chart("x", (Line(0, part, points, None),))], ["run"])
+    to_svg(figure, "x")  # lays it out
+    (axis,) = figure.axes
+    (line,) = axis.lines
+    assert line.get_xydata().tolist() == [list(point) for point in points]
+    assert len(points) > 1 or line.get_marker()
+    low, high = axis.get_window_extent().get_points().tolist()
+    for x, y in axis.transData.transform(points).tolist():
+        assert low[0] <= x <= high[0]
+        assert low[1] < y < high[1]

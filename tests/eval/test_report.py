@@ -194,8 +194,8 @@ def test_holm_covers_the_declared_family_on_every_benchmark(built: Path) -> None
 def test_what_gives_no_graph_counts_zero(tmp_path: Path) -> None:
     records = trials(suite(), tasks=4)
     full = {"validity": 1.0, "node_f1": 1.0, "order_violations": 2.0}
-    records = changed(records, "ngh", graph=full)
-    records = [r.model_copy(update={"graph": {}}) if r.protocol == "ngh" and r.task_id == "0" else r for r in records]
+    records = changed(records, "ngh", graph_metrics=full)
+    records = [r.model_copy(update={"graph_metrics": {}}) if r.protocol == "ngh" and r.task_id == "0" else r for r in records]
     row = summary_of(tmp_path, records).benchmarks[0].row("ngh")
     assert row.graph == {"validity": 0.75, "node_f1": 0.75, "order_violations": 2.0}
 

@@ -28,7 +28,7 @@ def trial(protocol: str, task: str, reward: float, size: int, format: Format | N
         "seed": 0,
         "executor": "scripted",
         "task": "",
-        "plan": "",
+        "plan_text": "",
         "handoff": "text",
         "tokens": Tokens(wire=size, read=size, instructions=0),
         "reward": reward,
@@ -41,7 +41,7 @@ def by_unit(*trials: Trial) -> dict[Unit, Trial]:
     return {(trial.task_id, trial.seed): trial for trial in trials}
 
 
-METRICS: dict[str, dict[str, Any]] = {"nl": {}, "compact": {"graph": {"validity": 1.0}}}
+METRICS: dict[str, dict[str, Any]] = {"nl": {}, "compact": {"graph_metrics": {"validity": 1.0}}}
 PATTERN = {"a": "aggregate", "b": "aggregate", "c": "simple", "d": "simple"}
 REWARDS = {"nl": (0, 1, 1, 0), "compact": (1, 1, 0, 0)}
 TOKENS = {"nl": (50, 50, 50, 50), "compact": (40, 60, 40, 40)}

@@ -27,13 +27,20 @@ def made(protocol: str, task: int, reward: float, size: int, **update: object) -
     tokens = sample.tokens.model_copy(update={"wire": size, "read": size, "instructions": 0, "overhead": 0})
     failure = None if reward == 1 else "wrong_state"
     graph = {"validity": 1.0} if protocol == "ngh" else {}
-    values = {"task_id": str(task), "reward": reward, "failure": failure, "tokens": tokens, "graph": graph, "pattern": "simple"}
+    values = {
+        "task_id": str(task),
+        "reward": reward,
+        "failure": failure,
+        "tokens": tokens,
+        "graph_metrics": graph,
+        "pattern": "simple",
+    }
     return sample.model_copy(update=values | update)
 
 
 def routed(protocol: str, task: int, format: str, reward: float, overhead: int = 0) -> Trial:
     route = Route(router="rules", format=format, score=0.5, reason="so")  # type: ignore[arg-type]
-    trial = made(protocol, task, reward, 50, route=route, graph={"validity": 1.0} if format == "graph" else {})
+    trial = made(protocol, task, reward, 50, route=route, graph_metrics={"validity": 1.0} if format == "graph" else {})
     return trial.model_copy(update={"tokens": trial.tokens.model_copy(update={"overhead": overhead})})
 
 

@@ -5,19 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from toy_benchmark import ToyEnvironment, delegation
+from toy_benchmark import delegation, trial
 
-from eval.executors.scripted import ScriptedExecutor
-from eval.trial import Route, Trial
+from eval.trial import Route
 from graph_handoff.errors import HandoffError
-from graph_handoff.protocols import Protocol, load_protocol
+from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.routed import MARK, Routed
 from graph_handoff.routing.llm import LLMRouter
 from graph_handoff.tokens import count_tokens
-
-
-def trial(protocol: Protocol) -> Trial:
-    return ScriptedExecutor("toy", ToyEnvironment()).trial(delegation(), protocol, "p", 0)
 
 
 @pytest.mark.parametrize(("router", "inner", "format"), [("always-graph", "compact", "graph"), ("always-nl", "nl", "nl")])
@@ -27,7 +22,7 @@ def test_a_routed_trial_is_that_of_the_chosen_format(router: str, inner: str, fo
     assert routed.handoff == mark + plain.handoff
     assert (routed.reward, routed.failure, routed.report) == (plain.reward, plain.failure, plain.report)
     assert routed.steps == plain.steps
-    assert routed.graph == plain.graph
+    assert routed.graph_metrics == plain.graph_metrics
     assert routed.route is not None
     assert (routed.route.router, routed.route.format) == (router, format)
     assert plain.route is None

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from toy_benchmark import PLAN, ToyEnvironment, delegation
+from toy_benchmark import PLAN, ToyEnvironment, trial
 
-from eval.executors.scripted import ScriptedExecutor
-from eval.trial import Trial
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, HandoffError, UnfaithfulError
 from graph_handoff.plan import Plan, Step
@@ -36,11 +34,6 @@ class Sends:
         return Reading(text, self.plan, self.plan.to_graph())
 
 
-def trial(protocol: object, environment: ToyEnvironment | None = None) -> Trial:
-    executor = ScriptedExecutor("toy", environment or ToyEnvironment())  # type: ignore[arg-type]
-    return executor.trial(delegation(), protocol, "p", 0)  # type: ignore[arg-type]
-
-
 def with_step(number: int, step: Step | None) -> Plan:
     steps = list(PLAN.steps)
     steps[number : number + 1] = [step] if step else []
@@ -53,7 +46,7 @@ def test_a_lossless_format_earns_the_whole_reward(name: str) -> None:
     assert (done.reward, done.failure) == (1.0, None)
     assert done.report == ("done", "12.5")
     assert done.steps[2].arguments == {"order_id": "W1", "reason": "no longer needed"}
-    assert done.graph["validity"] == done.graph["node_f1"] == done.graph["edge_f1"] == 1.0
+    assert done.graph_metrics["validity"] == done.graph_metrics["node_f1"] == done.graph_metrics["edge_f1"] == 1.0
     assert done.tokens.wire == count_tokens(done.handoff) == done.tokens.read
     assert done.tokens.total == done.tokens.read + done.tokens.instructions
 
@@ -102,7 +95,7 @@ def test_what_a_protocol_raises_is_recorded_and_counts_as_invalid() -> None:
     assert trial(Raises("encode", HandoffError("no"))).failure == "protocol_error"
     unreadable = trial(Raises("decode", CodecError("no")))
     assert unreadable.failure == "unreadable_handoff"
-    assert unreadable.graph["validity"] == unreadable.graph["node_f1"] == 0.0
+    assert unreadable.graph_metrics["validity"] == unreadable.graph_metrics["node_f1"] == 0.0
     assert unreadable.tokens.wire == count_tokens("text")
     for place in ("encode", "decode"):
         assert trial(Raises(place, UnfaithfulError("no"))).failure == "unfaithful"

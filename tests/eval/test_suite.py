@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,12 @@ from toy_benchmark import benchmark
 
 from data.runs.folder import TRIALS_JOURNAL
 from eval import suite
+from eval.bench import Bench
 from eval.engine import Job
 from eval.report.model import SuiteInfo
 from eval.suite import ProtocolSpec, SuiteConfig
 from eval.trial import Trial, read_trials
+from eval.trials import TrialMaker
 from graph_handoff.config import load_config
 from graph_handoff.errors import ConfigError, HandoffError, OutputError
 from training.run_loop import EXIT_STOPPED, StoppedError
@@ -34,13 +38,11 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteConfig:
     )
 
 
-def without_engine(
-    jobs: list[Job], trial: object, done: object, logs: Path, at_once: int = 1, stop_after: int | None = None
-) -> None:
+def without_engine(jobs: list[Job], trial: Any, done: Any, *given: Any, stop_after: int | None = None, **named: Any) -> None:
     for number, job in enumerate(jobs):
         if number == stop_after:
             raise KeyboardInterrupt
-        done(trial(job))  # type: ignore[operator]
+        done(asyncio.run(trial(job)))
 
 
 def test_the_real_engine_runs_every_job_once(config: SuiteConfig) -> None:
@@ -58,19 +60,21 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
     whole = config.model_copy(update={"run": tmp_path / "whole"})
     monkeypatch.setattr(suite, "run_trials", without_engine)
     suite.run(whole)
-    monkeypatch.setattr(suite, "run_trials", lambda *a: without_engine(*a, stop_after=7))
+    monkeypatch.setattr(suite, "run_trials", partial(without_engine, stop_after=7))
     with pytest.raises(StoppedError):
         suite.run(config)
     assert not (config.run / "trials.jsonl").exists()
     with (config.run / TRIALS_JOURNAL).open("ab") as stream:
         stream.write(b'{"half a rec')
     made: list[Job] = []
+    trial = Bench.trial
 
-    def count(jobs: list[Job], trial: object, done: object, logs: Path, at_once: int) -> None:
-        made.extend(jobs)
-        without_engine(jobs, trial, done, logs)
+    async def count(self: Bench, job: Job) -> Trial:
+        made.append(job)
+        return await trial(self, job)
 
-    monkeypatch.setattr(suite, "run_trials", count)
+    monkeypatch.setattr(Bench, "trial", count)
+    monkeypatch.setattr(suite, "run_trials", without_engine)
     suite.run(config)
     assert len(made) == 18 - 7
     assert (config.run / "trials.jsonl").read_bytes() == (whole.run / "trials.jsonl").read_bytes()
@@ -82,17 +86,17 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(config: SuiteConfig, tmp_path: 
 def test_a_signal_in_the_engine_stops_the_run_and_keeps_what_was_done(
     number: signal.Signals, config: SuiteConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = suite.ScriptedExecutor.trial
+    trial = TrialMaker.trial
     made: list[Trial] = []
 
-    def interrupted(self: Any, *arguments: Any) -> Trial:
+    async def interrupted(self: TrialMaker, *arguments: Any) -> Trial:
         if len(made) == 5:
             signal.raise_signal(number)
-        made.append(trial(self, *arguments))
+        made.append(await trial(self, *arguments))
         return made[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(suite.ScriptedExecutor, "trial", interrupted)
+        patch.setattr(TrialMaker, "trial", interrupted)
         with pytest.raises(StoppedError, match="the same command goes on") as stopped:
             suite.run(config)
     assert stopped.value.exit_code == EXIT_STOPPED
@@ -119,10 +123,10 @@ def test_where_a_suite_runs_is_no_part_of_what_it_is() -> None:
 
 
 def test_a_trial_that_breaks_outside_stops_the_run_with_its_reason(config: SuiteConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: object, *args: object) -> Trial:
+    async def broken(self: object, *args: object) -> Trial:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr(suite.ScriptedExecutor, "trial", broken)
+    monkeypatch.setattr(TrialMaker, "trial", broken)
     with pytest.raises(HandoffError, match="a bug of ours"):
         suite.run(config)
     assert not (config.run / "trials.jsonl").exists()
@@ -152,7 +156,7 @@ def test_a_bad_configuration_names_what_is_wrong(change: dict[str, object], mess
 def test_a_name_alone_is_a_protocol_and_the_default_family_is_what_is_judged(config: SuiteConfig) -> None:
     short = load_config(SuiteConfig, None, {"protocols": "[nl, {name: ngh}]"})
     assert short.protocols == (ProtocolSpec(name="nl"), ProtocolSpec(name="ngh"))
-    assert suite.suite_info(short, {}, {}, {}).family == ("ngh",)
+    assert suite.suite_info(short, "scripted", {}, {}, {}).family == ("ngh",)
 
 
 def test_a_protocol_that_cannot_be_made_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from toy_benchmark import benchmark
 
 from eval.bench import Bench
 from eval.engine import Job, run_trials
+from eval.executors import load_executor
 from eval.trial import Trial
 from eval.workers import Workers
 from graph_handoff.errors import HandoffError, InputError
@@ -25,26 +27,28 @@ JOBS = [("toy", task, name, seed) for task in TASKS for name in ("nl", "compact"
 
 
 def make() -> Bench:
-    return Bench({"toy": benchmark("toy", 5)}, {name: load_protocol(name) for name in ("nl", "compact")})
+    return Bench(
+        {"toy": benchmark("toy", 5)}, {name: load_protocol(name) for name in ("nl", "compact")}, load_executor("scripted")
+    )
 
 
 class WithProcessId(Bench):
-    def trial(self, job: Job) -> Trial:
-        return super().trial(job).model_copy(update={"detail": str(os.getpid())})
+    async def trial(self, job: Job) -> Trial:
+        return (await super().trial(job)).model_copy(update={"detail": str(os.getpid())})
 
 
 def with_process_id() -> Bench:
     bench = make()
-    return WithProcessId(bench.benchmarks, bench.protocols)
+    return WithProcessId(bench.benchmarks, bench.protocols, load_executor("scripted"))
 
 
 class Killed(Bench):
-    def trial(self, job: Job) -> Trial:
+    async def trial(self, job: Job) -> Trial:
         os._exit(9)
 
 
 class Raises(Bench):
-    def trial(self, job: Job) -> Trial:
+    async def trial(self, job: Job) -> Trial:
         raise HandoffError("a bug of ours")
 
 
@@ -60,14 +64,13 @@ def all_of(make: Callable[[], Bench], logs: Path) -> list[Trial]:
 
 
 def test_two_processes_make_the_trials_of_one(tmp_path: Path) -> None:
-    alone = make()
+    bench = make()
+    alone = {job: asyncio.run(bench.trial(job)) for job in JOBS}
     found = {trial.key: trial for trial in all_of(with_process_id, tmp_path)}
     homes = defaultdict(set)
     for trial in found.values():
         homes[trial.task_id].add(trial.detail)
-    assert {key: trial.model_copy(update={"detail": alone.trial(key).detail}) for key, trial in found.items()} == {
-        job: alone.trial(job) for job in JOBS
-    }
+    assert {key: trial.model_copy(update={"detail": alone[key].detail}) for key, trial in found.items()} == alone
     assert all(len(processes) == 1 for processes in homes.values())
     assert len(set.union(*homes.values())) == 2
 
@@ -82,7 +85,7 @@ def test_the_next_jobs_are_of_different_processes() -> None:
 @pytest.mark.parametrize(("kind", "reason"), [(Killed, "a worker was killed"), (Raises, "a bug of ours")])
 def test_a_worker_that_breaks_stops_the_run(kind: type[Bench], reason: str, tmp_path: Path) -> None:
     with pytest.raises(HandoffError, match=reason):
-        all_of(partial(kind, {}, {}), tmp_path)
+        all_of(partial(kind, {}, {}, load_executor("scripted")), tmp_path)
 
 
 def test_what_a_process_cannot_load_is_told_as_it_was_raised() -> None:
@@ -95,9 +98,9 @@ class Achieves(Bench):
 
     rates: ClassVar[list[float]] = []
 
-    def trial(self, job: Job) -> Trial:
+    async def trial(self, job: Job) -> Trial:
         self.rates.append(0.1 * int(job[1]))
-        return make().trial(("toy", "cancel-0", "nl", 0))
+        return await make().trial(("toy", "cancel-0", "nl", 0))
 
     def models(self) -> dict[str, dict[str, Any]]:
         met = {"texts": len(self.rates), "achieved_rate": sum(self.rates) / len(self.rates)} if self.rates else {}
@@ -108,16 +111,16 @@ def test_a_routed_protocol_tells_of_its_graphs_model_and_of_its_router() -> None
     protocol = Routed()
     protocol.graph.model_info = lambda: {"run": "g"}  # type: ignore[attr-defined]
     protocol.router.model_info = lambda: {"run": "r"}  # type: ignore[method-assign]
-    bench = Bench({}, {"nl": load_protocol("nl"), "routed": protocol, "rules": Routed()})
+    bench = Bench({}, {"nl": load_protocol("nl"), "routed": protocol, "rules": Routed()}, load_executor("scripted"))
     assert (bench.models(), bench.routers()) == ({"routed": {"run": "g"}}, {"routed": {"run": "r"}})
     with Workers(1, make) as workers:
         assert workers.routers() == {}
 
 
 def test_rates_that_processes_achieved_become_the_mean_over_all_texts() -> None:
-    with Workers(2, partial(Achieves, {}, {})) as workers:
+    with Workers(2, partial(Achieves, {}, {}, load_executor("scripted"))) as workers:
         assert workers.models() == {"nl": {"run": "x", "training": {"f1": 0.5}}}
         for number in (1, 2, 3):
-            workers.trial(("toy", str(number), "nl", 0))
+            asyncio.run(workers.trial(("toy", str(number), "nl", 0)))
         training = workers.models()["nl"]["training"]
     assert training == {"f1": 0.5, "texts": 3, "achieved_rate": pytest.approx(0.2)}

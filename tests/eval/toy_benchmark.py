@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from data.environments.base import CallResult, EnvironmentCallError, Score
 from eval.benchmarks.base import Benchmark
+from eval.executors import load_executor
+from eval.trial import Trial
+from eval.trials import TrialMaker
 from graph_handoff.delegation import Delegation, Tool, Toolset
 from graph_handoff.plan import Effect, Guard, Plan, Step
 from graph_handoff.reference import Reference, Select
@@ -44,6 +48,9 @@ class ToyEnvironment:
         self.breaks = breaks
         self.orders: dict[str, dict[str, Any]] = {}
 
+    def fork(self) -> ToyEnvironment:
+        return ToyEnvironment(self.breaks)
+
     def reset(self, task_id: str) -> None:
         self.orders = {
             "W1": {"id": "W1", "kind": "lamp", "status": "pending"},
@@ -80,6 +87,12 @@ def delegation(plan: Plan = PLAN, task_id: str = "cancel") -> Delegation:
     """What the toy orchestrator wants."""
     task = "I am mei@example.com. Cancel my lamp, no longer needed, and tell me what I get back."
     return Delegation(task_id, task, TOOLS, plan.to_graph())
+
+
+def trial(protocol: object, environment: ToyEnvironment | None = None) -> Trial:
+    """One scripted trial of `protocol`."""
+    maker = TrialMaker("toy", environment or ToyEnvironment(), load_executor("scripted"))  # type: ignore[arg-type]
+    return asyncio.run(maker.trial(delegation(), protocol, "p", 0))  # type: ignore[arg-type]
 
 
 def benchmark(name: str, tasks: int) -> Benchmark:

@@ -14,7 +14,8 @@ from typing import Any
 import orjson
 
 from eval.report.model import ModelInfo, SuiteInfo
-from eval.trial import FactRecall, StepRecord, Tokens, Trial, write_trials
+from eval.trial import StepRecord, Tokens, Trial, write_trials
+from graph_handoff.fact_recall import FactRecall
 from graph_handoff.files import write_text
 
 PEOPLE = ["Yusuf Rossi", "Mia Garcia", "Aarav Santos", "Sofia Li", "Noah Brown", "Fatima Johnson", "Liam Khan"]
@@ -124,7 +125,7 @@ def trial(task: Job, protocol: str, seed: int, run_seed: int, benchmark: str, ex
         seed=seed,
         executor=executor,
         task=task.text,
-        plan=plan(task),
+        plan_text=plan(task),
         handoff=text,
         decoded=decoded,
         tokens=Tokens(wire=size, read=read, instructions=instructions),
@@ -134,7 +135,7 @@ def trial(task: Job, protocol: str, seed: int, run_seed: int, benchmark: str, ex
         reward_parts={} if broken else {"DB": float(passed), "COMMUNICATE": 1.0},
         failure=kind,  # type: ignore[arg-type]
         detail="" if passed else f"step {task.calls[-1][0]}: {(kind or '').replace('_', ' ')} at {task.calls[-1][1]}.",
-        graph=graph,
+        graph_metrics=graph,
         facts=FactRecall(tools=recall, values=recall * 0.96, order=recall * 0.9),
     )
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph_handoff.artefacts import find_run
+from graph_handoff.code_words import code_words
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, ConfigError, GraphError, InputError, UnfaithfulError
 from graph_handoff.graph import Graph
-from graph_handoff.linearization.code_words import code_words
 from graph_handoff.linearization.grammar import MARKS
 from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
 from graph_handoff.linearization.vocabulary import Vocabulary

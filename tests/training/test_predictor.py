@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> PredictorConfig:
     train = [row(f"{n}", plan(f"mei_{n}", "late").to_graph()) for n in range(6)]
     held_out = [plan("secret_7", "late"), Plan((Step("cancel", {"order_id": "#W1", "reason": "lost"}),))]
     test = [row(f"{n}", one.to_graph()) for n, one in enumerate(held_out, 90)]
-    corpus = save(tmp_path / "corpus", {"train": train, "validation": train[:1], "test": test}, {"shop": TOOLS})
+    corpus = save(tmp_path / "corpus", {"train": train, "validation": train[:1], "test": test}, TOOLS)
     return PredictorConfig(run=tmp_path / "run", corpus=corpus)
 
 

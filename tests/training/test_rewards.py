@@ -103,7 +103,7 @@ def real() -> list[Case]:
     for trajectory in list(replay_gold("tau2-retail"))[:40]:
         gold = label_trajectory(trajectory).to_delegation(tools).graph
         source = source_of(Delegation(trajectory.id, "", tools, gold))
-        cases.append(Case(trajectory.id, "retail", source, target_of(Plan.from_graph(gold), source, tools), gold, tools))
+        cases.append(Case(trajectory.id, "tau2-retail", source, target_of(Plan.from_graph(gold), source, tools), gold, tools))
     return cases
 
 
@@ -128,7 +128,7 @@ def test_carried_out_in_the_real_environment_no_trick_passes(real: list[Case]) -
 
 def test_a_broken_environment_is_a_failure_and_no_zero(real: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
     executes = Executes()
-    environment = executes.reaches("retail").environment
+    environment = executes.reaches(real[0]).environment
 
     def broken(*_: object) -> None:
         raise EnvironmentCallError("out of order")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from toy_corpus import row, save
+from toy_corpus import SCHEMAS, row, save
 
 from data.environments import load_environment
 from data.labels.dataflow import label
@@ -44,11 +44,12 @@ def delegations() -> list[Delegation]:
 
 @pytest.fixture
 def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
-    rows = [row(d.id, d.graph, d.task, Prose().encode(d, 0), "airline") for d in delegations]
+    tools = load_environment("tau2-airline").tools
+    rows = [row(d.id, d.graph, d.task, Prose().encode(d, 0), "airline", environment="tau2-airline") for d in delegations]
     held_out = [rows[0] | {"prose": "zebra"}]
     sampled = [one | {"source": "synth"} for one in rows[:2]]
     parts = {"train": rows + sampled, "validation": held_out, "test": held_out}
-    corpus = save(tmp_path / "corpus", parts, {"airline": list(load_environment("tau2-airline").tools)})
+    corpus = save(tmp_path / "corpus", parts, tools)
     return TfIdfConfig(run=tmp_path / "run", corpus=corpus, grid=(0.1, 0.5, 1.0))
 
 
@@ -69,10 +70,9 @@ def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegatio
 
 
 def test_without_a_training_task_nothing_can_be_chosen(config: TfIdfConfig) -> None:
-    tools = orjson.loads((config.corpus / "tools.json").read_bytes())
     shutil.rmtree(config.corpus)
     rows = [row("1", Plan(()).to_graph(), prose="a", domain="airline", source="synth")]
-    save(config.corpus, dict.fromkeys(("train", "validation", "test"), rows), tools)
+    save(config.corpus, dict.fromkeys(("train", "validation", "test"), rows), SCHEMAS)
     with pytest.raises(InputError, match="no training task"):
         run(config)
     assert not (config.run / "COMPLETE").exists()

@@ -46,7 +46,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset like that of `handoff corpus`."""
     rows = [row(f"{n}", delegation(n).graph, prose=Prose().encode(delegation(n), 0)) for n in range(36)]
     parts = {"train": rows[:24], "validation": rows[24:30], "test": rows[30:]}
-    return save(tmp_path_factory.mktemp("data") / "corpus", parts, {"shop": SCHEMAS})
+    return save(tmp_path_factory.mktemp("data") / "corpus", parts, SCHEMAS)
 
 
 def config(corpus: Path, run: Path, **changes: Any) -> lingua.LinguaConfig:

@@ -10,6 +10,7 @@ import orjson
 import pytest
 from safetensors.torch import load_file
 
+from data.toolsets import ToolsetStore
 from graph_handoff.graph import Graph
 from graph_handoff.plan import Plan, Step
 from graph_handoff.reference import Reference
@@ -29,18 +30,27 @@ def plan(number: int) -> Plan:
     return Plan((*steps, Step("cancel", {"order_id": f"#W{number}", "reason": reason})))
 
 
-def row(name: str, graph: Graph, task: str = "", prose: str = "", domain: str = "shop", source: str = "gold") -> dict[str, str]:
+def row(
+    name: str,
+    graph: Graph,
+    task: str = "",
+    prose: str = "",
+    domain: str = "shop",
+    source: str = "gold",
+    environment: str = "",
+) -> dict[str, str]:
     """As `handoff corpus` writes it."""
-    text = graph.dumps()
-    return {"id": name, "task_id": name, "task": task, "domain": domain, "source": source, "prose": prose, "graph": text}
+    told = {"id": name, "task_id": name, "task": task, "domain": domain, "source": source, "prose": prose}
+    return told | {"graph": graph.dumps(), "environment": environment}
 
 
-def save(folder: Path, parts: Mapping[str, Sequence[dict[str, str]]], tools: Mapping[str, Any]) -> Path:
-    """A corpus of these rows; `tools` are the schemas of each domain."""
+def save(folder: Path, parts: Mapping[str, Sequence[dict[str, str]]], tools: Sequence[Any]) -> Path:
+    """A corpus of these rows, all with these tools."""
     from datasets import Dataset, DatasetDict
 
-    DatasetDict({split: Dataset.from_list(list(part)) for split, part in parts.items()}).save_to_disk(str(folder))
-    (folder / "tools.json").write_bytes(orjson.dumps(tools))
+    toolset = ToolsetStore(folder).add(tools)
+    tables = {split: Dataset.from_list([one | {"toolset": toolset} for one in part]) for split, part in parts.items()}
+    DatasetDict(tables).save_to_disk(str(folder))
     (folder / "manifest.json").write_text("{}")
     return folder
 
@@ -48,7 +58,7 @@ def save(folder: Path, parts: Mapping[str, Sequence[dict[str, str]]], tools: Map
 def write_corpus(folder: Path) -> Path:
     """40 plans to train on, 10 to validate, 10 to test."""
     rows = [row(str(number), plan(number).to_graph()) for number in range(60)]
-    return save(folder, {"train": rows[:40], "validation": rows[40:50], "test": rows[50:]}, {"shop": SCHEMAS})
+    return save(folder, {"train": rows[:40], "validation": rows[40:50], "test": rows[50:]}, SCHEMAS)
 
 
 def outcome(run: Path) -> tuple[dict[str, Any], list[Any], Any]:

@@ -37,7 +37,8 @@ class Case:
     """One delegation to write: what the model reads, and what it should come to."""
 
     id: str
-    domain: str
+    environment: str | None
+    """The environment that can execute it; None where only what was recorded is known."""
     source: Lifted
     target: str
     gold: Graph
@@ -116,7 +117,7 @@ class Executes:
 
     def __init__(self, seconds: float = 10.0) -> None:
         self.seconds = seconds
-        self._reaches: dict[str, Any] = {}
+        self._reaches: dict[str | None, Any] = {}
 
     def __call__(self, written: Plan, case: Case) -> float | Failed:
         from data.environments.base import EnvironmentCallError
@@ -125,21 +126,21 @@ class Executes:
         if len(written.steps) > MAX_STEPS:
             return 0.0
         try:
-            return float(self.reaches(case.domain)(written, case.id, Plan.from_graph(case.gold)))
+            return float(self.reaches(case)(written, case.id, Plan.from_graph(case.gold)))
         except EnvironmentCallError as error:
             return Failed("environment_error", str(error))
         except TooSlowError as error:
             return Failed("time_out", str(error))
 
-    def reaches(self, domain: str) -> Any:
-        """What compares in the environment of that domain: one copy of it, and one run of each gold plan."""
-        from data.environments import load_environment
+    def reaches(self, case: Case) -> Any:
+        """What compares in the case's environment: one copy of it, and one run of each gold plan."""
+        from data.environments import environment_of
         from data.labels.replay import ReachesGold
 
-        if domain not in self._reaches:
-            environment = load_environment(f"tau2-{domain}").fork()
-            self._reaches[domain] = ReachesGold(environment, exact=True, seconds=self.seconds)
-        return self._reaches[domain]
+        if case.environment not in self._reaches:
+            environment = environment_of(case).fork()
+            self._reaches[case.environment] = ReachesGold(environment, exact=True, seconds=self.seconds)
+        return self._reaches[case.environment]
 
 
 FIDELITIES: dict[str, Any] = {"graph_f1": lambda: graph_f1, "execution": Executes}

@@ -98,7 +98,7 @@ def load_cases(config: WriterConfig, gazetteer: Sequence[str] | None = None) -> 
     corpus = read_corpus(config.corpus)
     corpus["train"] = chosen(corpus["train"], config)
     if gazetteer is None:
-        gazetteer = gazetteer_of(config, ((row.plan, row.domain, row.tools) for row in corpus["train"]))
+        gazetteer = gazetteer_of(config, ((row.plan, row.tools) for row in corpus["train"]))
     cases: dict[str, list[Case]] = {}
     for split, rows in corpus.items():
         seeds = range(1, config.phrasings + 1) if split == "train" and config.reads == "prose" else [0]
@@ -106,18 +106,18 @@ def load_cases(config: WriterConfig, gazetteer: Sequence[str] | None = None) -> 
     return cases
 
 
-def gazetteer_of(config: WriterConfig, trained_on: Iterable[tuple[Plan, str, Toolset]]) -> tuple[str, ...]:
-    """Of plans with their domains and tools; empty where the configuration wants none."""
+def gazetteer_of(config: WriterConfig, trained_on: Iterable[tuple[Plan, Toolset]]) -> tuple[str, ...]:
+    """Of plans with their tools; empty where the configuration wants none."""
     if not config.gazetteer:
         return ()
     rows = list(trained_on)
-    return make_gazetteer((plan for plan, _, _ in rows), {domain: tools for _, domain, tools in rows}.values())
+    return make_gazetteer((plan for plan, _ in rows), {id(tools): tools for _, tools in rows}.values())
 
 
 def _case(row: CorpusRow, reads: Reads, seed: int, gazetteer: Sequence[str]) -> Case:
     gold, tools = row.delegation.graph, row.tools
     source = source_of(Delegation(row.id, "", tools, gold), reads, seed, gazetteer)
-    return Case(row.id, row.domain, source, target_of(row.plan, source, tools), gold, tools)
+    return Case(row.id, row.environment, source, target_of(row.plan, source, tools), gold, tools)
 
 
 def make_tokenizer(cases: Iterable[Case], size: int) -> PreTrainedTokenizerBase:
@@ -157,7 +157,7 @@ def load_start(config: WriterConfig, cases: Sequence[Case]) -> GraphWriter:
     from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, set_seed
 
     sizes = config.architecture
-    gazetteer = gazetteer_of(config, ((Plan.from_graph(case.gold), case.domain, case.tools) for case in cases))
+    gazetteer = gazetteer_of(config, ((Plan.from_graph(case.gold), case.tools) for case in cases))
     set_seed(config.seed)
     if sizes.base is not None:
         if sizes.revision is None and not Path(sizes.base).is_dir():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +10,12 @@ from pydantic import Field
 
 from data.corpus import CorpusRow, read_corpus
 from graph_handoff.config import Config
+from graph_handoff.console import say
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.constraint import Encoded
+from graph_handoff.linearization.vocabulary import Vocabulary
 from graph_handoff.protocols.t5.target import Target
 
 
@@ -46,11 +48,26 @@ def read_rows(corpus: Path) -> dict[str, list[PlanRow]]:
     return {split: [row(found) for found in part] for split, part in read_corpus(corpus).items()}
 
 
-def encode_rows(rows: Sequence[PlanRow], target: Target) -> list[tuple[PlanRow, Encoded]]:
-    """What the model learns to write of each; a graph that a plan has no place for is left out, as the protocol does not give
-    it to the model either."""
-    found = ((row, target.encode(row.delegation, target.plain(row.delegation, 0))) for row in rows)
-    return [(row, sent) for row, sent in found if sent is not None]
+Encodings = dict[str, list[tuple[PlanRow, Encoded]]]
+"""Split -> rows, with what the model learns to write of each."""
+
+
+def encode_rows(
+    rows: Mapping[str, Sequence[PlanRow]], target: type[Target], config: VocabularyConfig
+) -> tuple[Vocabulary, Encodings]:
+    """The vocabulary, from the training split alone, and the rows in it.
+
+    A graph that says more than a plan can is left out and counted: the protocol does not give it to the model either.
+    """
+    vocabulary = target.build_vocabulary([row.delegation for row in rows["train"]], **config.model_dump())
+    own = target(vocabulary)
+    encoded: Encodings = {}
+    for split, part in rows.items():
+        found = [(row, own.encode(row.delegation, own.plain(row.delegation, 0))) for row in part]
+        encoded[split] = [(row, sent) for row, sent in found if sent is not None]
+        if len(encoded[split]) < len(part):
+            say(f"{split}: {len(part) - len(encoded[split])} of {len(part)} left out, their graphs say more than a plan can")
+    return vocabulary, encoded
 
 
 def received(tokens: Sequence[int], row: PlanRow, sent: Encoded, target: Target) -> Graph | None:

@@ -76,12 +76,7 @@ def run(config: T5Config) -> int:
 def _fit(config: T5Config) -> None:
     rows = read_rows(config.corpus)
     rows["train"] = chosen(rows["train"], config)
-    target_class = TARGETS[config.supervision]
-    vocabulary = target_class.build_vocabulary([row.delegation for row in rows["train"]], **config.vocabulary.model_dump())
-    pairs = {split: encode_rows(part, target_class(vocabulary)) for split, part in rows.items()}
-    left_out = {split: len(part) - len(pairs[split]) for split, part in rows.items()}
-    if any(left_out.values()):
-        say(f"left out, as their graphs say what a plan cannot: {left_out}")
+    vocabulary, pairs = encode_rows(rows, TARGETS[config.supervision], config.vocabulary)
     encoded = {split: [sent for _, sent in part] for split, part in pairs.items()}
     encoded["train"] = [sent for row, sent in pairs["train"] for _ in range(config.gold_repeats if row.source == "gold" else 1)]
     model = make_model(config.architecture, vocabulary, config.seed)
@@ -232,6 +227,8 @@ def measure(autoencoder: GraphAutoencoder, pairs: Sequence[tuple[PlanRow, Encode
             unaided = []  # it came to where nothing may follow
         alone.append(compare(received(unaided, row, sent, target), true))
     count = len(alone)
+    if not count:
+        return {"held_out_plans": 0, "too_long_plans": too_long}
     return {
         "held_out_plans": count,
         "too_long_plans": too_long,

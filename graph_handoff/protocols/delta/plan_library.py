@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from graph_handoff.code_words import code_words
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, InputError
 from graph_handoff.files import sha256_json, write_text
-from graph_handoff.linearization.code_words import code_words
 from graph_handoff.linearization.line_text import Words, elements, format_words, parts, read_words
 from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from graph_handoff.artefacts import find_run, model_folder, run_info
+from graph_handoff.code_words import code_words
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.graph import Graph, validate
-from graph_handoff.linearization.code_words import code_words
 from graph_handoff.linearization.line_text import Words
 from graph_handoff.linearization.lines import PlanLine, plan_of
 from graph_handoff.linearization.memory import NEW, Memory

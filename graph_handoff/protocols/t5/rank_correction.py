@@ -11,8 +11,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from graph_handoff.code_words import code_numbers, code_words
 from graph_handoff.errors import CodecError
-from graph_handoff.linearization.code_words import code_numbers, code_words
 
 SKIPS = 32
 BASE = 256

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,14 @@ from typing import Any
 import orjson
 import pytest
 from export_factory import router_run
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.calibration_svg import calibration_svg
 from eval.curves import CurvesConfig
 from eval.curves import run as curves
 from eval.export import router
 from eval.exporting import export
+from eval.plots import calibration_svg, draw_calibration, read_calibration, to_svg
 from graph_handoff.errors import InputError
 from training.router.calibration import at_threshold, curve, expected_calibration_error, reliability
 
@@ -26,7 +25,9 @@ SCORES = st.floats(0, 1)
 JUDGED = st.lists(st.tuples(SCORES, SCORES, st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=30)
 
 
-def settings(judged: list[tuple[float, float, float]], threshold: float = 0.5, saving: float | None = 0.4) -> dict[str, Any]:
+def router_settings(
+    judged: list[tuple[float, float, float]], threshold: float = 0.5, saving: float | None = 0.4
+) -> dict[str, Any]:
     before, after, targets = (list(column) for column in zip(*judged, strict=True))
     ece = {"ece_before": expected_calibration_error(before, targets), "ece": expected_calibration_error(after, targets)}
     achieved = {
@@ -45,29 +46,57 @@ def write(folder: Path, value: dict[str, Any]) -> Path:
     return folder
 
 
+@settings(deadline=None, max_examples=20)
 @given(JUDGED, st.floats(0.5, 1), st.none() | st.floats(0, 1))
 def test_every_bin_and_point_is_drawn_within_the_picture(
     tmp_path_factory: pytest.TempPathFactory, judged: list[tuple[float, float, float]], threshold: float, saving: float | None
 ) -> None:
-    value = settings(judged, threshold, saving)
-    svg = calibration_svg(write(tmp_path_factory.mktemp("model"), value), "a<b")
-    assert svg is not None
-    root = ET.fromstring(svg)  # our own
-    width, height = float(root.get("width") or 0) / 2, float(root.get("height") or 0)
+    value = router_settings(judged, threshold, saving)
     told = value["achieved"]
-    dots = [circle for circle in root.iter(f"{SVG}circle") if circle.find(f"{SVG}title") is not None]
+    found = read_calibration(write(tmp_path_factory.mktemp("model"), value))
+    assert found is not None
+    figure = draw_calibration(found)
+    to_svg(figure, "x")  # lays it out
+    reliability_chart, threshold_chart = figure.axes
+    before, after = reliability_chart.collections
+    assert spots(before) == [(max(b["confidence"], 0.5), b["accuracy"]) for b in told["reliability_before"]]
+    assert spots(after) == [(max(b["confidence"], 0.5), b["accuracy"]) for b in told["reliability"]]
+    assert reliability_chart.get_title("left") == f"Reliability, {len(judged)} tasks"
+    by_lot, thresholds, own = threshold_chart.lines
     allowed = [point for point in told["curve"] if point["threshold"] >= 0.5]
-    assert len(dots) == len(told["reliability_before"]) + len(told["reliability"]) + len(allowed) + 1
-    assert all(0 < float(dot.get("cx") or 0) < width and 0 < float(dot.get("cy") or 0) < height for dot in dots)
-    counts = re.findall(r"after: (\d+) tasks", svg)
-    assert sum(map(int, counts)) == len(judged)
+    assert sorted(spots(thresholds)) == sorted((p["graph_share"], 1 - p["regressions"]) for p in allowed)
+    assert spots(own) == [(told["test_split"]["graph_share"], 1 - told["test_split"]["regressions"])]
+    assert spots(by_lot)[0] == (0, 1)
+    for axis in figure.axes:
+        low, high = axis.get_window_extent().get_points().tolist()
+        for drawn in (*axis.lines, *axis.collections):
+            for x, y in axis.transData.transform(spots(drawn)).tolist() if spots(drawn) else ():
+                assert low[0] <= x <= high[0]
+                assert low[1] <= y <= high[1]
+
+
+def spots(drawn: Any) -> list[tuple[float, float]]:
+    """The points of a line, or of a cloud of dots."""
+    points = drawn.get_offsets() if hasattr(drawn, "get_offsets") else drawn.get_xydata()
+    return [tuple(point) for point in points.tolist()]
+
+
+def test_the_picture_says_what_it_is(tmp_path: Path) -> None:
+    svg = calibration_svg(write(tmp_path, router_settings([(0.9, 0.8, 1.0), (0.2, 0.3, 0.0)])), "a<b")
+    assert svg is not None
+    assert svg == calibration_svg(tmp_path, "a<b")
+    root = ET.fromstring(svg)  # our own
     assert root.findtext(f"{SVG}title") == "Calibration of a<b"
+    words = {text.text for text in root.iter(f"{SVG}text")}
+    assert {"Reliability, 2 tasks", "confidence", "accuracy", "share sent as graphs", "no regression"} <= words
+    assert {"before temperature scaling, ECE 0.150", "after it, ECE 0.250", "graphs chosen by lot", "the thresholds"} <= words
+    assert any((text or "").startswith("its threshold, 0.50: ") for text in words)
 
 
 def test_a_router_without_tables_has_no_picture_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     assert calibration_svg(write(tmp_path, {"threshold": 0.5, "temperature": 1.0}), "x") is None
     for damage in ({"curve": []}, {"reliability": [{"low": 0.5}]}, {"test_split": None}, {"metrics": {"ece": "x"}}):
-        value = settings([(0.9, 0.8, 1.0)])
+        value = router_settings([(0.9, 0.8, 1.0)])
         value["achieved"] |= damage
         with pytest.raises(InputError, match=rf"router\.json, field achieved\.{next(iter(damage))}"):
             calibration_svg(write(tmp_path, value), "x")
@@ -80,7 +109,7 @@ def test_the_card_and_the_page_of_curves_show_it(tmp_path: Path) -> None:
     export(router.KIND, config)
     assert not (run / "export" / "picture.svg").exists()
     assert "picture.svg" not in (run / "export" / "README.md").read_text()
-    write(run / "model", settings([(0.9, 0.8, 1.0), (0.2, 0.3, 0.0)]))
+    write(run / "model", router_settings([(0.9, 0.8, 1.0), (0.2, 0.3, 0.0)]))
     export(router.KIND, config)
     picture = (run / "export" / "picture.svg").read_text()
     assert "Calibration of mine" in picture

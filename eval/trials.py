@@ -1,0 +1,240 @@
+"""How a trial is made, whatever the executor: encode, count, decode, measure what arrived, execute, score, name the failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Lock
+from typing import TypeVar
+
+from data.environments.base import Environment, EnvironmentCallError, Score, Scores
+from eval.decisions import Decisions
+from eval.executors import Executor, ExecutorError, Outcome, Received
+from eval.failures import Findings, explain
+from eval.trial import FailureKind, Route, StepRecord, Tokens, Trial
+from graph_handoff.codec import load_codec
+from graph_handoff.delegation import Delegation
+from graph_handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
+from graph_handoff.execution import Execution, StepOutcome, execute
+from graph_handoff.fact_recall import FactRecall, recall
+from graph_handoff.faithfulness import sources_of, unfaithful
+from graph_handoff.graph_metrics import compare
+from graph_handoff.plan import Plan
+from graph_handoff.protocols import Protocol, Reading, Routing
+from graph_handoff.routing import Decision
+from graph_handoff.routing.rules import pattern_of
+from graph_handoff.scalar import dumps
+from graph_handoff.tokens import count_tokens
+
+T = TypeVar("T")
+MAX_SHOWN = 400  # characters of a result that a record keeps
+
+
+class TrialMaker:
+    """Makes the trials of one benchmark around one executor. Trials that run at the same time have an environment each."""
+
+    def __init__(self, benchmark: str, environment: Environment, executor: Executor, threads: bool = False) -> None:
+        """`threads`: protocols and routers work in threads, so that trials which wait for a model are not held up."""
+        self.benchmark, self.executor, self.threads = benchmark, executor, threads
+        self.decisions = Decisions()
+        self._environment, self._free = environment, [environment]
+        self._locks: dict[str, Lock] = {}
+        self._expected: dict[str, Execution] = {}
+        self._seen: dict[tuple[str, str, str], Trial] = {}
+
+    async def trial(self, delegation: Delegation, protocol: Protocol, label: str, seed: int) -> Trial:
+        """One trial. What a protocol, an executor or an environment raises is a recorded failure.
+
+        Under a deterministic executor a handoff that reads as another seed's did is not executed again.
+        """
+        record = _Record(self.benchmark, delegation, label, seed, self.executor.name)
+        failed = await self._aside(self._send, record, protocol)
+        if failed is not None:
+            return failed
+        if not self.executor.deterministic:
+            return await self._receive(record, protocol)
+        key = (delegation.id, label, record.handoff)
+        if key not in self._seen:
+            self._seen[key] = await self._receive(record, protocol)
+        return self._seen[key].model_copy(update={"seed": seed})
+
+    async def _aside(self, work: Callable[[_Record, Protocol], T], record: _Record, protocol: Protocol) -> T:
+        if not self.threads:
+            return work(record, protocol)
+        from anyio.to_thread import run_sync
+
+        return await run_sync(work, record, protocol)
+
+    def _send(self, record: _Record, protocol: Protocol) -> Trial | None:
+        """Write the handoff; a trial where that failed."""
+        delegation = record.delegation
+        try:
+            if isinstance(protocol, Routing):
+                key = (delegation.id, record.protocol)
+                record.decision = self.decisions.of(key, partial(protocol.decide, delegation))
+                record.tokens = Tokens(wire=0, read=0, instructions=0, overhead=record.decision.tokens)
+            with self._locks.setdefault(record.protocol, Lock()):
+                record.handoff = protocol.encode(delegation, record.seed)
+        except UnfaithfulError as error:
+            return record.failed("unfaithful", f"encode: {error}")
+        except HandoffError as error:
+            return record.failed("protocol_error", f"encode: {error}")
+        return None
+
+    async def _receive(self, record: _Record, protocol: Protocol) -> Trial:
+        received = await self._aside(self._read, record, protocol)
+        return received if isinstance(received, Trial) else await self._execute(record, received)
+
+    def _read(self, record: _Record, protocol: Protocol) -> Received | Trial:
+        """Decode the handoff and measure what arrived; a trial where it cannot be read."""
+        try:
+            with self._locks.setdefault(record.protocol, Lock()):
+                record.count(protocol)
+                reading = protocol.decode(record.handoff, record.delegation.tools)
+        except UnfaithfulError as error:
+            return record.failed("unfaithful", str(error))
+        except CodecError as error:
+            return record.failed("unreadable_handoff", str(error))
+        except GraphError as error:
+            return record.failed("invalid_graph", str(error))
+        except HandoffError as error:
+            return record.failed("protocol_error", f"decode: {error}")
+        record.measure(reading)
+        sources = [record.plan_text, *sources_of(record.delegation)]
+        invented = unfaithful(reading.text, sources) if reading.graph is not None else []
+        if invented:
+            return record.failed("unfaithful", f"not in the delegation: {', '.join(invented[:5])}")
+        return Received(record.handoff, reading, record.instructions)
+
+    async def _execute(self, record: _Record, received: Received) -> Trial:
+        delegation = record.delegation
+        try:
+            with self._borrowed() as environment:
+                assert isinstance(environment, Scores), "a benchmark's environment scores"
+                environment.reset(delegation.id)
+                record.outcome = outcome = await self.executor.run(delegation, received, environment)
+                score = environment.score(delegation.id, ["\n".join(outcome.report)] if outcome.report else [])
+                if score.reward == 1:
+                    return record.trial(score)
+                expected = self._expect(delegation, environment)
+        except EnvironmentCallError as error:
+            return record.failed("environment_error", str(error))
+        except ExecutorError as error:
+            return record.failed("executor_error", str(error))
+        findings: Findings = explain(expected, Execution(outcome.steps, outcome.report), score)
+        return record.trial(score, findings.kind, findings.detail)
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Environment]:
+        """An environment that no other trial uses meanwhile."""
+        environment = self._free.pop() if self._free else self._environment.fork()
+        try:
+            yield environment
+        finally:
+            self._free.append(environment)
+
+    def _expect(self, delegation: Delegation, environment: Environment) -> Execution:
+        """What the delegation's own plan does in the environment; run once a task."""
+        if delegation.id not in self._expected:
+            environment.reset(delegation.id)
+            self._expected[delegation.id] = execute(Plan.from_graph(delegation.graph), environment.call)
+        return self._expected[delegation.id]
+
+
+class _Record:
+    """A trial in the making."""
+
+    def __init__(self, benchmark: str, delegation: Delegation, protocol: str, seed: int, executor: str) -> None:
+        self.benchmark, self.delegation, self.protocol, self.seed = benchmark, delegation, protocol, seed
+        self.executor = executor
+        self.plan_text = load_codec("compact").encode(delegation.graph, delegation.tools)
+        self.decision: Decision | None = None
+        self.handoff = ""
+        self.instructions = ""
+        self.decoded: str | None = None
+        self.tokens = Tokens(wire=0, read=0, instructions=0)
+        self.outcome = Outcome(())
+        self.graph_metrics: dict[str, float] = {}
+        self.facts: FactRecall | None = None
+
+    def count(self, protocol: Protocol) -> None:
+        """Tokens of what crosses and of what the executor is told."""
+        tools = self.delegation.tools
+        if isinstance(protocol, Routing):
+            self.instructions = protocol.instructions_for(self.handoff, tools)
+        else:
+            self.instructions = protocol.instructions(tools)
+        wire, told = count_tokens(self.handoff), count_tokens(self.instructions)
+        self.tokens = self.tokens.model_copy(update={"wire": wire, "read": wire, "instructions": told})
+
+    def measure(self, reading: Reading) -> None:
+        """Tokens of what was decoded, fact recall, and how near the graph is to the delegation's."""
+        if reading.text != self.handoff:
+            self.decoded = reading.text
+            self.tokens = self.tokens.model_copy(update={"read": count_tokens(reading.text)})
+        self.facts = recall(Plan.from_graph(self.delegation.graph), reading.text, self.delegation.tools)
+        if reading.graph is not None:
+            self.graph_metrics = compare(reading.graph, self.delegation.graph) | {"repaired": float(reading.repaired)}
+        elif reading.backoff:  # a graph was due: it counts as one that is not valid
+            self.graph_metrics = compare(None, self.delegation.graph) | {"repaired": 0.0}
+        if self.graph_metrics:
+            self.graph_metrics |= {"backoff": float(reading.backoff)}
+
+    def failed(self, kind: FailureKind, detail: str) -> Trial:
+        """A trial that never came to a score."""
+        if not self.graph_metrics and kind in ("unreadable_handoff", "invalid_graph", "unfaithful"):
+            self.graph_metrics = compare(None, self.delegation.graph) | {"repaired": 0.0}
+        return self.trial(Score(reward=0.0), kind, detail)
+
+    def trial(self, score: Score, failure: FailureKind | None = None, detail: str = "") -> Trial:
+        outcome = self.outcome
+        return Trial(
+            benchmark=self.benchmark,
+            task_id=self.delegation.id,
+            protocol=self.protocol,
+            seed=self.seed,
+            executor=self.executor,
+            task=self.delegation.task,
+            plan_text=self.plan_text,
+            handoff=self.handoff,
+            decoded=self.decoded,
+            instructions=self.instructions,
+            tokens=self.tokens,
+            steps=tuple(map(_step, outcome.steps)),
+            report=outcome.report,
+            messages=outcome.messages,
+            usage=outcome.usage,
+            cost=outcome.cost,
+            latency=outcome.latency,
+            stop=outcome.stop,
+            reward=score.reward,
+            reward_parts=dict(score.parts),
+            failure=failure,
+            detail=detail,
+            graph_metrics=self.graph_metrics,
+            facts=self.facts,
+            pattern=pattern_of(self.delegation.task, self.delegation.tools),
+            route=_route(self.decision) if self.decision is not None else None,
+        )
+
+
+def _route(decision: Decision) -> Route:
+    """What a trial keeps of a decision: not its wall time, which differs from run to run."""
+    return Route(
+        router=decision.router,
+        format=decision.format,
+        score=decision.score,
+        reason=decision.reason,
+        pattern=decision.pattern,
+        failed=decision.failed,
+    )
+
+
+def _step(outcome: StepOutcome) -> StepRecord:
+    detail = outcome.value if isinstance(outcome.value, str) else dumps(outcome.value)
+    shown = detail if len(detail) <= MAX_SHOWN else f"{detail[: MAX_SHOWN - 1]}…"
+    arguments = dict(outcome.arguments) if outcome.arguments is not None else None
+    return StepRecord(
+        id=outcome.id, tool=outcome.name, arguments=arguments, status=outcome.status, detail=shown, is_action=outcome.is_action
+    )

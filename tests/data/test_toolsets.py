@@ -1,0 +1,81 @@
+"""Toolsets: named by their content, stored once, refused where they are damaged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.toolsets import ToolsetStore, as_function, read_only_hint, read_tools, toolset_hash
+from graph_handoff.errors import InputError
+
+PARAMETERS = {"type": "object", "properties": {"to": {"type": "string"}, "from": {"type": "string"}}}
+OPENAI = {"type": "function", "function": {"name": "move", "description": "Moves.", "parameters": PARAMETERS}}
+FORMS: dict[str, dict[str, Any]] = {
+    "openai": OPENAI,
+    "bare": OPENAI["function"],
+    "mcp": {"name": "move", "description": "Moves.", "inputSchema": PARAMETERS},
+    "anthropic": {"name": "move", "description": "Moves.", "input_schema": PARAMETERS},
+    "responses": {"type": "function", "name": "move", "description": "Moves.", "parameters": PARAMETERS},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_schema_is_one_toolset(form: str, tmp_path: Path) -> None:
+    assert as_function(FORMS[form]) == OPENAI
+    store = ToolsetStore(tmp_path)
+    assert store.add([FORMS[form]]) == toolset_hash([OPENAI])
+    assert store.toolset(toolset_hash([OPENAI]))["move"].parameter_names == ("to", "from")
+
+
+def test_the_order_of_tools_and_keys_is_part_of_the_name() -> None:
+    turned = {"name": "move", "description": "Moves.", "parameters": {**PARAMETERS, "properties": {"from": {}, "to": {}}}}
+    assert len({toolset_hash(tools) for tools in ([OPENAI], [turned], [OPENAI, turned], [turned, OPENAI])}) == 4
+
+
+def test_a_toolset_is_stored_once_and_copied_beside_what_uses_it(tmp_path: Path) -> None:
+    first, second = ToolsetStore.beside(tmp_path / "a" / "x.jsonl"), ToolsetStore.beside(tmp_path / "b" / "y.jsonl")
+    name = first.add([OPENAI])
+    assert first.add([FORMS["mcp"]]) == name
+    first.copy([name], second)
+    assert [path.name for path in (tmp_path / "b" / "toolsets").iterdir()] == [f"{name}.json"]
+    assert second.schemas(name) == (OPENAI,)
+
+
+def test_a_toolset_that_is_missing_or_changed_is_an_error(tmp_path: Path) -> None:
+    store = ToolsetStore(tmp_path)
+    with pytest.raises(InputError, match="copy the folder `toolsets/`"):
+        store.toolset("0" * 64)
+    name = store.add([OPENAI])
+    store.path(name).write_text(store.path(name).read_text().replace("Moves", "Removes"))
+    with pytest.raises(InputError, match="changed or damaged"):
+        store.toolset(name)
+
+
+@pytest.mark.parametrize("tools", [[7], [{"type": "web_search"}], [{"name": "a", "parameters": "none"}]])
+def test_what_is_no_schema_is_refused_and_not_stored(tools: list[Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        ToolsetStore(tmp_path).add(tools)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("wrap", [lambda tools: tools, lambda tools: {"tools": tools}], ids=["a list", "an answer of MCP"])
+def test_tools_are_read_from_a_file(wrap: Any, tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(wrap([FORMS["mcp"], {"name": "look", "input_schema": {}}])))
+    assert [schema["function"]["name"] for schema in read_tools(path)] == ["move", "look"]
+    path.write_text(json.dumps(wrap([{"name": "move", "parameters": []}, {"name": 5}])))
+    with pytest.raises(InputError, match=r"tools\.json, record 1: is not a tool schema"):
+        read_tools(path)
+    path.write_text('"no"')
+    with pytest.raises(InputError, match="must hold a list"):
+        read_tools(path)
+
+
+def test_hints_are_read_where_mcp_and_converters_put_them() -> None:
+    hint = {"annotations": {"readOnlyHint": True}}
+    assert read_only_hint({**OPENAI, **hint}) is True
+    assert read_only_hint(as_function({**FORMS["mcp"], "annotations": {"readOnlyHint": False}}) or {}) is False
+    assert read_only_hint(OPENAI) is read_only_hint({**OPENAI, "annotations": {"readOnlyHint": "yes"}}) is None
