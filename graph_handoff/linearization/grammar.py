@@ -12,7 +12,7 @@ The other ends are words of the vocabulary and slots:
     slot                      everything else: `<new>`, `<sameN>` or `<slotN>`
     back                      `<backN>`
 
-So a line reads the same wherever it stands, and the model that writes it never writes a value: see `PlanLine.values`. The
+So a line reads the same at any place in a plan, and the model that writes it never writes a value: see `PlanLine.values`. The
 linearization is lossless for every plan and every vocabulary.
 
 To add a production is to add it here: its form, its sign in the text form (`line_text`), the Python type that it writes, and

@@ -22,7 +22,7 @@ from training.run_loop import FitConfig, chosen, finish, open_run
 
 
 class PredictorConfig(FitConfig):
-    """What becomes a constant of a prototype; every other value is lifted out and crosses with the message."""
+    """What becomes a constant of a prototype; every other value is lifted out and sent with the message."""
 
     run: Path = Path("checkpoints/predictor")
     min_plans: int = Field(5, ge=1)

@@ -66,7 +66,7 @@ CONFIG = T5Config
 
 
 def run(config: T5Config) -> int:
-    """Train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
+    """Train, then measure on the held-out split. A run that was stopped resumes; a complete one is left alone."""
     with open_run(config, "train t5", [config.corpus]) as unfinished:
         if unfinished:
             _fit(config)
@@ -213,7 +213,7 @@ def measure(autoencoder: GraphAutoencoder, pairs: Sequence[tuple[PlanRow, Encode
     for row, sent in pairs[:most]:
         tools = row.delegation.tools
         if len(sent.tokens) > target.max_tokens:
-            too_long += 1  # crosses as it is
+            too_long += 1  # sent as it is
             continue
         needed, written = autoencoder.corrections(sent, tools)
         corrections += len(needed)

@@ -1,6 +1,6 @@
-"""The predictive delta: both sides hold a plan library, an edit script crosses.
+"""The predictive delta: both sides hold a plan library, an edit script is sent.
 
-A guided tour, in reading order. What crosses names a plan of the library, gives the values, and says what to change:
+A guided tour, in reading order. A message names a plan of the library, gives the values, and says what to change:
 
     ut exchange137 bk sp                       version of the library, name of the prediction, check sum
     Mei Kovacs 28236 "Desk Lamp"               the plan's values, verbatim

@@ -1,9 +1,9 @@
-"""The predictor that sender and receiver of a predictive delta share: plans seen in training, their values lifted out.
+"""The plan library that sender and receiver of a predictive delta share: plans seen in training, their values lifted out.
 
 Nothing here is a network. A *step prototype* is the line of a step (`linearization.writer`) without its values, a *plan
-prototype* a sequence of those, and frequent parts of steps (an argument, an item
-of a list, a guard) are prototypes, too. All have names that a
-person can say (`order`, `order2`, `exchange14`) and counts; the most frequent come first, so that a usual name is short.
+prototype* a sequence of those. Parts of steps (an argument, an item of a list, a guard) that occur twice are prototypes, too. All
+have names that a person can say (`order`, `order2`, `exchange14`) and counts; the most frequent come first, so that a usual name
+is short.
 """
 
 from __future__ import annotations

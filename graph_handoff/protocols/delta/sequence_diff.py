@@ -21,7 +21,7 @@ class Edit(Generic[T]):
     kind: EditKind
     """`-` delete, `=` replace, `+` insert."""
     item: T | None = None
-    """What stands there afterwards; None for a deletion."""
+    """What is there afterwards; None for a deletion."""
 
 
 @dataclass(frozen=True)

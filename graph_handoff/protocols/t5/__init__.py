@@ -1,6 +1,6 @@
 """The T5 graph autoencoder: rank corrections and values cross, the receiver's model writes the graph.
 
-A guided tour, in reading order. What crosses is two lines:
+A guided tour, in reading order. A message is two lines:
 
     ab cf uz                                   rank corrections, and a check sum
     Mei Kovacs 28236 "Desk Lamp" paypal        the plan's values, verbatim

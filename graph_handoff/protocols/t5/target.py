@@ -58,7 +58,7 @@ class Target(ABC):
 
     @abstractmethod
     def plain(self, delegation: Delegation, seed: int) -> str:
-        """What crosses where the model cannot write it."""
+        """What is sent where the model cannot write it."""
 
     @abstractmethod
     def read_plain(self, text: str, tools: Toolset) -> Reading:
