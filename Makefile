@@ -13,7 +13,7 @@ HANDOFF := $(BIN)/handoff
 SMOKE := data/store/smoke
 SMALL := --corpus $(SMOKE)/corpus
 
-.PHONY: setup quickstart lane-1 lane-2 routers smoke test test-all gpu lint clean
+.PHONY: setup quickstart lane-1 lane-2 routers smoke test test-all wheel gpu lint clean
 
 setup: $(VENV)/.ready
 
@@ -80,6 +80,10 @@ test: setup
 
 test-all: setup
 	$(BIN)/python -m pytest -n 2
+
+# The wheel by itself, in a bare environment; its base requirements come from the index.
+wheel: setup
+	$(BIN)/python -m pytest -n 0 tests/test_wheel.py
 
 # On a machine with one NVIDIA GPU; neither network nor data is needed once it is installed.
 gpu: setup

@@ -13,9 +13,8 @@ import argparse
 import time
 from pathlib import Path
 
-import orjson
-
 from eval.benchmarks import load_benchmark
+from graph_handoff.artefacts import read_manifest
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, GraphError
@@ -64,7 +63,7 @@ def main() -> None:
         protocol = T5(arguments.run, limit)
         row("all corrections it needs" if limit is None else f"at most {limit} corrections", protocol, delegations)
     vocabulary = protocol.autoencoder.vocabulary
-    architecture = orjson.loads((protocol.folder / "manifest.json").read_bytes())["config"]["architecture"]
+    architecture = read_manifest(protocol.folder)["config"]["architecture"]
     if architecture["base"] is None:
         untrained = T5(arguments.run)
         model = make_model(T5Architecture.model_validate(architecture), vocabulary, seed=0)

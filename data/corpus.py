@@ -15,6 +15,7 @@ from pydantic import Field
 
 from data.labelled import LabelledGraph, read_graphs
 from data.toolsets import ToolsetStore
+from graph_handoff.artefacts import MANIFEST_FILE
 from graph_handoff.codec import CODECS, load_codec
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track, warn
@@ -29,7 +30,6 @@ from graph_handoff.tokens import count_tokens
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 CARD_FILE = "README.md"
-MANIFEST_FILE = "manifest.json"
 
 
 class CorpusConfig(Config):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ COLOURS = ("#3b82d6", "#e0701b", "#2f9e57", "#9b59d0", "#b58900", "#1f9bb3", "#d
 GREY = "#77808a"
 COLUMNS = 3
 _SIZE = (3.8, 2.5)  # of one chart, in inches
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "handoff",
     "text.parse_math": False,  # a run may be called $x$
@@ -96,20 +97,24 @@ class Calibration(BaseModel):
 
 def to_svg(figure: Figure, title: str) -> str:
     """The SVG document; it needs nothing from outside."""
-    import matplotlib
-
     stream = io.StringIO()
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         figure.savefig(stream, format="svg", metadata={"Title": title, "Date": None, "Creator": None})
     return stream.getvalue()
 
 
-def _figure(width: float, height: float, rows: int, columns: int) -> tuple[Figure, list[Axes]]:
-    """Raises MissingDependencyError."""
+def _style() -> AbstractContextManager[None]:
+    """How everything here looks. Raises MissingDependencyError."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib
     except ImportError as error:
         raise MissingDependencyError("charts are drawn by matplotlib: pip install 'graph-handoff[eval]'") from error
+    return matplotlib.rc_context(_STYLE)
+
+
+def _figure(width: float, height: float, rows: int, columns: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
     figure = Figure((width, height), layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
@@ -117,11 +122,9 @@ def _figure(width: float, height: float, rows: int, columns: int) -> tuple[Figur
 def draw_curves(charts: Sequence[Chart], runs: Sequence[str], across: str = "step", parts_shown: bool = True) -> Figure:
     """A chart a metric, a colour a run; training thin, validation thick with the best checkpoint ringed. `parts_shown` explains
     how these look. Raises MissingDependencyError."""
-    import matplotlib
-
     columns = min(COLUMNS, len(charts))
     rows = math.ceil(len(charts) / columns)
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         keys = [_line_of(number, "validation") | {"label": name} for number, name in enumerate(runs)]
         keys += _part_keys(charts) if parts_shown else []
         figure, axes = _figure(max(2, columns) * _SIZE[0], rows * _SIZE[1] + 0.22 * math.ceil(len(keys) / 4), rows, columns)
@@ -141,7 +144,7 @@ def _line_of(run: int, part: str) -> dict[str, Any]:
     return {"color": COLOURS[run % len(COLOURS)], "linestyle": style, "linewidth": width, "marker": marker}
 
 
-_RING = {"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none"}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": "none"}
 
 
 def _part_keys(charts: Sequence[Chart]) -> list[dict[str, Any]]:
@@ -170,9 +173,9 @@ def _draw_chart(chart: Chart, axis: Axes, across: str) -> None:
         if line.part == "train" and len(line.points) == 1:
             look["marker"] = "."
         axis.plot(steps, values, label=line.part, **look)
-        best = dict(line.points).get(line.best) if line.best is not None and line.part == "validation" else None
-        if best is not None:
-            axis.plot([line.best], [best], label="best", color=look["color"], **_RING)
+        best = [point for point in line.points if point[0] == line.best and line.part == "validation"]
+        if best:
+            axis.plot(*zip(*best, strict=True), label="best", color=look["color"], **_RING)
     axis.set_xlim(left=0)
     axis.set_xlabel(across)
     axis.xaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -194,9 +197,7 @@ def calibration_svg(model: Path, name: str) -> str | None:
 
 def draw_calibration(found: Calibration) -> Figure:
     """Two charts: what a router's scores are worth, and what its thresholds cost."""
-    import matplotlib
-
-    with matplotlib.rc_context(_STYLE):
+    with _style():
         figure, axes = _figure(2 * 4.2, 3.4, 1, 2)
         _reliability(found, axes[0])
         _thresholds(found, axes[1])

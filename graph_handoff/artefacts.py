@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from graph_handoff.errors import ConfigError, HandoffError, InputError, MissingDependencyError
+from graph_handoff.errors import ConfigError, HandoffError, InputError
+from graph_handoff.extras import Extra
 from graph_handoff.files import read_object
 
 CHECKPOINTS = Path("checkpoints")
@@ -45,7 +46,8 @@ def find_run(run: str | Path, stages: Sequence[str] = (), field: str | None = No
     InputError, DownloadError or MissingDependencyError.
     """
     on_hub = str(run).startswith(HUB)
-    places = (_download(str(run)),) if on_hub else places_of(run)
+    extra = "router" if tuple(stages) == ("train router",) else "models"
+    places = (_download(str(run), extra),) if on_hub else places_of(run)
     problem = f"no trained model there: run `handoff {' or '.join(stages) or 'train'}` first"
     for folder in places:
         if (folder / MODEL_FOLDER).is_dir() or (folder / EXPORT_FILE).is_file():
@@ -106,16 +108,15 @@ def model_folder(run: Path) -> Path:
     return run if (run / EXPORT_FILE).is_file() else run / MODEL_FOLDER
 
 
-def _download(name: str) -> Path:
+def _download(name: str, extra: str) -> Path:
+    """Of a model that needs this extra of the distribution."""
     place = _ON_HUB.fullmatch(name.removeprefix(HUB))
     if place is None:
         problem = "a model on the Hub needs its revision, the full commit: a branch or a tag can move"
         raise InputError(problem, found=name, allowed=f"{HUB}ORG/NAME@COMMIT")
-    try:
+    with Extra(extra, f"a model of the Hub ({name})"):
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]  # of its HTTP library
-    except ImportError as error:
-        raise MissingDependencyError(f"{name}: it needs huggingface_hub: pip install huggingface_hub") from error
     try:
         found = snapshot_download(place["repo"], revision=place["revision"], allow_patterns=list(SAFE_FILES))
     except (HTTPError, OSError, ValueError) as error:

@@ -1,7 +1,8 @@
 """The command `handoff`: one command a stage, each a configuration class and a function that takes it.
 
-A stage lives in the package that does the work and is imported only when its command runs, so `handoff --help` stays
-quick and the wheel stands alone. To add one: a module with `CONFIG` and `run(config)`, and a line in STAGES.
+A stage lives in the package that does the work and is imported only when its command runs, so `handoff --help` stays quick.
+To add one: a module with `CONFIG` and `run(config)`, and a line in STAGES. Stages whose package is not in the wheel run from a
+checkout; where there is none, the command says so and offers what there is.
 """
 
 from __future__ import annotations
@@ -9,12 +10,20 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from graph_handoff import __version__
 from graph_handoff.console import set_quiet, warn
 from graph_handoff.errors import ConfigError, HandoffError, MissingDependencyError, did_you_mean
+from graph_handoff.extras import DISTRIBUTION
+
+PACKAGE = Path(__file__).parent
+CHECKOUT = ("data", "training", "eval")
+"""Packages that are run from the checkout and are not in the wheel."""
 
 
 class Stage(NamedTuple):
@@ -24,6 +33,10 @@ class Stage(NamedTuple):
     help: str
     positional: str | None = None
     many: bool = False
+
+    @property
+    def in_wheel(self) -> bool:
+        return self.module.partition(".")[0] == PACKAGE.name
 
 
 STAGES: dict[str, Stage] = {
@@ -50,9 +63,6 @@ STAGES: dict[str, Stage] = {
 }
 """Every command, in the order of the pipeline."""
 
-CHECKOUT = ("data", "training", "eval")
-"""Packages that are run from the checkout and are not in the wheel."""
-
 USAGE = """usage: handoff STAGE [INPUT ...] [--config FILE] [--key.below VALUE ...] [--quiet]
 
 Label agent trajectories, train compressors, judge every handoff format in one suite.
@@ -61,11 +71,15 @@ Label agent trajectories, train compressors, judge every handoff format in one s
 
   --config, -c FILE   a YAML file; every key can also be given as --key VALUE, nested ones with dots
   --quiet, -q         print errors only
-  --help, -h          this text; after a stage: the stage's keys, their defaults and meaning
+  --help, -h          this text; after a stage: its keys, their defaults and meaning; after `train` or `export`: their kinds
   --version
 
 exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 85 training
 or evaluation stopped and saved (the same command goes on), 130 stopped by Ctrl-C"""
+
+
+LIBRARY_ALONE = """No stages are installed: this is the library alone (import graph_handoff).
+Stages run from a checkout of the project, after `pip install -e '.[train,eval]'` there."""
 
 
 class Arguments(NamedTuple):
@@ -111,22 +125,55 @@ def _stage(words: list[str]) -> tuple[str, list[str]]:
         name = " ".join(words[:length])
         if name in STAGES:
             return name, words[length:]
-    names = [name for name in STAGES if name.startswith(f"{words[0]} ")] or list(STAGES)
-    raise ConfigError(f"unknown stage{did_you_mean(' '.join(words[:2]), STAGES)}", found=" ".join(words[:2]), allowed=names)
+    if kinds := kinds_of(words[0]):
+        problem = f"unknown kind{did_you_mean(words[1], kinds)}" if words[1:] else "a kind is missing"
+        raise ConfigError(f"{words[0]}: {problem}", found=words[1] if words[1:] else None, allowed=kinds)
+    raise ConfigError(f"unknown stage{did_you_mean(' '.join(words[:2]), STAGES)}", found=" ".join(words[:2]), allowed=STAGES)
+
+
+def kinds_of(group: str) -> dict[str, Stage]:
+    """The stages of two words that begin with this one: kind -> stage."""
+    return {name.partition(" ")[2]: stage for name, stage in STAGES.items() if name.startswith(f"{group} ")}
+
+
+@cache
+def checkout() -> Path | None:
+    """The root of the checkout that this package is part of; None where it is installed alone."""
+    root = PACKAGE.parent
+    project = root / "pyproject.toml"
+    ours = project.is_file() and f'name = "{DISTRIBUTION}"' in project.read_text(encoding="utf-8")
+    return root if ours and all((root / name / "__init__.py").is_file() for name in CHECKOUT) else None
+
+
+def offered() -> dict[str, Stage]:
+    """The stages that this installation can run."""
+    return {name: stage for name, stage in STAGES.items() if stage.in_wheel or checkout() is not None}
 
 
 def load_stage(name: str) -> Any:
-    """Import a stage's module; says what is missing where the checkout or an extra is not there."""
-    module = STAGES[name].module
+    """Import a stage's module. Raises MissingDependencyError where the checkout or a package is not there."""
+    root = checkout()
+    if root is not None:
+        if sys.path[:1] != [str(root)]:  # before the current folder, which may hold a `data` of its own
+            sys.path.insert(0, str(root))
+    elif not STAGES[name].in_wheel:
+        raise MissingDependencyError(f"handoff {name} runs from a checkout of the project, and this is the library alone")
+    with _named_packages(name):
+        return importlib.import_module(STAGES[name].module)
+
+
+@contextmanager
+def _named_packages(stage: str) -> Iterator[None]:
+    """A package that is not installed is an error of the user's; a module of ours that is not there is a bug. Raises
+    MissingDependencyError."""
     try:
-        return importlib.import_module(module)
+        yield
     except ModuleNotFoundError as error:
-        top = (error.name or "").split(".")[0]
-        if top in CHECKOUT:
-            where = "run it in a checkout of the project"
-        else:
-            where = f"it needs the package {top!r}: `make setup`, or pip install -e '.[train,eval]'"
-        raise MissingDependencyError(f"handoff {name} is not available here: {where}") from error
+        package = (error.name or "").partition(".")[0]
+        if package in ("", PACKAGE.name, *CHECKOUT):
+            raise
+        how = "`make setup` in the checkout, or there pip install -e '.[train,eval]'"
+        raise MissingDependencyError(f"handoff {stage} needs the package {package!r}: {how}") from error
 
 
 def run_stage(arguments: Arguments) -> int:
@@ -147,7 +194,8 @@ def run_stage(arguments: Arguments) -> int:
         options[stage.positional] = arguments.inputs if stage.many else arguments.inputs[0]
     config = load_config(module.CONFIG, arguments.config, options)
     try:
-        return int(module.run(config) or 0)
+        with _named_packages(arguments.stage):
+            return int(module.run(config) or 0)
     except ConfigError as error:  # what shows only at work: it names its field, and here the file
         raise error.within(file=source_of(error.field, arguments.config, options)) from error
 
@@ -170,16 +218,29 @@ def describe(cls: Any, prefix: str = "") -> list[str]:
     return lines
 
 
+def usage() -> str:
+    """What `handoff --help` shows: the stages that this installation can run."""
+    stages = "\n".join(f"  {name:<16} {stage.help}" for name, stage in offered().items())
+    return USAGE.format(stages=stages or LIBRARY_ALONE)
+
+
+def group_usage(group: str) -> str:
+    """What `handoff train --help` shows: its kinds."""
+    kinds = "\n".join(f"  {kind:<12} {stage.help}" for kind, stage in kinds_of(group).items())
+    return f"usage: handoff {group} KIND [INPUT ...] [--config FILE] [--key.below VALUE ...] [--quiet]\n\n{kinds}"
+
+
 def main() -> None:
     """Entry point. The exit codes are in USAGE."""
     words = sys.argv[1:]
-    sys.path.insert(0, str(Path.cwd()))  # data, training and eval are run from the checkout
     if not words or words[0] in ("-h", "--help"):
-        stages = "\n".join(f"  {name:<10} {stage.help}" for name, stage in STAGES.items())
-        print(USAGE.format(stages=stages))
+        print(usage())
         sys.exit(0 if words else 2)
     if words[0] == "--version":
         print(__version__)
+        sys.exit(0)
+    if words[1:] in (["-h"], ["--help"]) and kinds_of(words[0]):
+        print(group_usage(words[0]))
         sys.exit(0)
     if not sys.stderr.isatty():  # the bars of libraries; before they are imported
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")

@@ -59,6 +59,49 @@ def test_the_library_and_the_command_line_start_light() -> None:
     assert not {name.split(".")[0] for name in loaded} & HEAVY
 
 
+OPTIONAL = {
+    "httpx",
+    "huggingface_hub",
+    "llmlingua",
+    "numpy",
+    "onnxruntime",
+    "peft",
+    "safetensors",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
+"""Packages that extras of the wheel bring."""
+
+
+def unguarded(tree: ast.Module) -> Iterator[int]:
+    """Lines that import an optional package outside `if TYPE_CHECKING` and a `with` block, which is an `Extra`."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.With) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            if {name.split(".")[0] for name in names} & OPTIONAL:
+                yield node.lineno
+        waiting += ast.iter_child_nodes(node)
+
+
+def test_the_library_names_every_package_that_is_missing() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sources("graph_handoff")
+        for line in unguarded(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert not found, "import it behind a graph_handoff.extras.Extra"
+
+
+def test_the_missing_package_check_can_fail() -> None:
+    code = "import torch\nif TYPE_CHECKING:\n import torch\nwith E:\n import torch\ndef f():\n from torch.nn import X"
+    assert sorted(unguarded(ast.parse(code))) == [1, 7]
+
+
 def configs() -> list[Path]:
     return sorted(path for path in (ROOT / "configs").rglob("*.yaml") if path.parent.name != LAUNCHER)
 

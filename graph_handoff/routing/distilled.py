@@ -19,7 +19,8 @@ from pydantic import Field
 from graph_handoff.artefacts import find_run, model_folder, run_info
 from graph_handoff.config import Config, checked
 from graph_handoff.delegation import Delegation, Toolset
-from graph_handoff.errors import ConfigError, InputError, MissingDependencyError
+from graph_handoff.errors import ConfigError, InputError
+from graph_handoff.extras import Extra
 from graph_handoff.files import read_json
 from graph_handoff.mentions import stem
 from graph_handoff.routing.base import Decision, Router
@@ -27,6 +28,7 @@ from graph_handoff.routing.base import Decision, Router
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
+PACKAGES = Extra("router", "a distilled router")
 Precision = Literal["fp32", "int8"]
 FILES: dict[Precision, str] = {"fp32": "model.onnx", "int8": "model_int8.onnx"}
 ONNX_FOLDER = "onnx"
@@ -88,11 +90,9 @@ class Classifier:
 
     def __init__(self, folder: Path, precision: Precision, max_tokens: int) -> None:
         """Of a run's or an export's folder. Raises InputError, MissingDependencyError."""
-        try:
+        with PACKAGES:
             from onnxruntime import InferenceSession, SessionOptions
             from tokenizers import Tokenizer
-        except ImportError as error:
-            raise MissingDependencyError("the distilled router needs: pip install 'handoff[router]'") from error
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3  # errors; it warns of graphs that it simplifies
@@ -111,7 +111,8 @@ class Classifier:
 
     def logits(self, text: str) -> tuple[float, float, bool]:
         """The logits of `nl` and `graph` for a text of `describe`, and whether it was too long to be read whole."""
-        import numpy as np
+        with PACKAGES:
+            import numpy as np
 
         encoded = self.encode(text)
         ids = np.array([encoded.ids], dtype=np.int64)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from urllib.parse import urlsplit
 
-from graph_handoff.errors import ConfigError, HandoffError, MissingDependencyError
+from graph_handoff.errors import ConfigError, HandoffError
+from graph_handoff.extras import Extra
 
+PACKAGES = Extra("router", "a language model over HTTP")
 KEY = "OPENAI_API_KEY"
 """The environment variable with the key, where the host wants one: it never stands in a configuration."""
 MAX_ANSWER = 16
@@ -24,10 +26,8 @@ class Endpoint:
         """`url` is what stands before `/chat/completions`, such as `http://localhost:8000/v1`; `timeout` in seconds. Raises
         ConfigError, also for an address with a password or a query: it is printed and recorded, and a key belongs in KEY."""
         _check(url)
-        try:
+        with PACKAGES:
             import httpx
-        except ImportError as error:
-            raise MissingDependencyError("a language model over HTTP needs: pip install httpx") from error
         self._key = _key()
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         self.model = model
@@ -35,7 +35,8 @@ class Endpoint:
 
     def __call__(self, system: str, user: str, temperature: float = 0.0) -> str:
         """The answer's text. Raises EndpointError."""
-        import httpx
+        with PACKAGES:
+            import httpx
 
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         body = {"model": self.model, "messages": messages, "temperature": temperature, "max_tokens": MAX_ANSWER}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from eval.curves import CurvesConfig, charts_of, read_log, run
 from eval.plots import COLOURS, Chart, Line, draw_curves, to_svg
-from graph_handoff.errors import InputError
+from graph_handoff.errors import InputError, MissingDependencyError
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -162,3 +163,10 @@ def test_every_point_lies_within_its_chart(part: str, points: tuple[tuple[int, f
     for x, y in axis.transData.transform(points).tolist():
         assert low[0] <= x <= high[0]
         assert low[1] < y < high[1]
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'graph-handoff\[eval\]'"):
+        run(CurvesConfig(runs=(write_log(tmp_path / "a", LOG),), out=tmp_path / "out"))
+    assert not (tmp_path / "out").exists()

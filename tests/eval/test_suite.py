@@ -12,6 +12,7 @@ import pytest
 from toy_benchmark import benchmark
 
 from data.runs.folder import TRIALS_JOURNAL
+from data.runs.lock import HeldError
 from eval import suite
 from eval.bench import Bench
 from eval.engine import Job
@@ -109,6 +110,17 @@ def test_another_configuration_is_refused(config: SuiteConfig, monkeypatch: pyte
     suite.run(config)
     with pytest.raises(OutputError, match="changed: seeds"):
         suite.run(config.model_copy(update={"seeds": (5,)}))
+
+
+def test_a_second_evaluation_in_one_folder_is_refused(config: SuiteConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def again(*_: object, **__: object) -> None:
+        with pytest.raises(HeldError, match="another job is writing it"):
+            suite.run(config)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(suite, "run_trials", again)
+    with pytest.raises(StoppedError):
+        suite.run(config)
 
 
 def test_where_a_suite_runs_is_no_part_of_what_it_is() -> None:

@@ -10,6 +10,7 @@ import orjson
 
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError
+from graph_handoff.extras import Extra
 from graph_handoff.files import write_text
 from graph_handoff.placeholders import Lifted
 from graph_handoff.protocols.graph_writer.texts import Reads, source_of
@@ -17,6 +18,7 @@ from graph_handoff.protocols.graph_writer.texts import Reads, source_of
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+PACKAGES = Extra("models", "a graph writer")
 WRITER_FILE = "writer.json"
 ADAPTER_FILE = "adapter_config.json"
 BASE_FOLDER = "base"
@@ -46,8 +48,10 @@ class GraphWriter:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu") -> GraphWriter:
-        """From a run's `model` folder; an adapter (LoRA) is merged into its base. Raises InputError."""
-        from transformers import PreTrainedTokenizerFast
+        """From a run's `model` folder; an adapter (LoRA) is merged into its base. Raises InputError, MissingDependencyError."""
+        with PACKAGES:
+            import torch  # noqa: F401  # without it transformers gives a stand-in that fails when it is used
+            from transformers import PreTrainedTokenizerFast
 
         folder = Path(folder)
         reads, most, gazetteer = load_settings(folder)
@@ -84,7 +88,8 @@ class GraphWriter:
         return [written[place] for place in range(len(prompts))]
 
     def _write(self, prompts: list[str]) -> list[str]:
-        import torch
+        with PACKAGES:
+            import torch
 
         inputs = self.tokenizer(prompts, return_tensors="pt", padding=True, padding_side="left", add_special_tokens=False)
         inputs = inputs.to(self.model.device)
@@ -130,11 +135,13 @@ def as_prompt(text: str, tokenizer: PreTrainedTokenizerBase) -> str:
 
 def load_weights(folder: Path) -> Any:
     """The causal language model in a folder, an adapter merged into its base."""
-    from transformers import AutoModelForCausalLM
+    with PACKAGES:
+        from transformers import AutoModelForCausalLM
 
     if not (folder / ADAPTER_FILE).exists():
         return AutoModelForCausalLM.from_pretrained(str(folder), use_safetensors=True)
-    from peft import PeftModel
+    with PACKAGES:
+        from peft import PeftModel
 
     adapter = orjson.loads((folder / ADAPTER_FILE).read_bytes())
     own = folder / BASE_FOLDER

@@ -20,10 +20,12 @@ from typing import Any
 
 from graph_handoff.artefacts import count_parameters
 from graph_handoff.errors import CodecError, ConfigError, InputError, MissingDependencyError
+from graph_handoff.extras import Extra
 from graph_handoff.faithfulness import unfaithful
 from graph_handoff.spans import Span, join_pieces, split_pieces
 from graph_handoff.tokens import count_tokens
 
+PACKAGES = Extra("models", "LLMLingua-2")
 FAMILIES = {"bert": "bert-base-multilingual-cased", "xlm-roberta": "xlm-roberta-large"}
 """A configuration's `model_type` -> the part of a model's name by which the library tells how words are marked."""
 MAX_TEXT = 200_000
@@ -125,7 +127,8 @@ class Lingua:
 
     def _probabilities(self, chunk: str) -> Iterator[tuple[int, int, float]]:
         """1 for a token that the classifier keeps by its own threshold, 0 for another."""
-        import torch
+        with PACKAGES:
+            import torch
 
         compressor = self._compressor
         encoded = compressor.tokenizer(chunk, return_tensors="pt", return_offsets_mapping=True)
@@ -193,11 +196,9 @@ class _Counter:
 
 def _load(model: str, revision: str | None, local: bool) -> Any:
     """The library's compressor with this model. Its constructor is left out, because it downloads; see the module's text."""
-    try:
+    with PACKAGES:
         from llmlingua import PromptCompressor
         from transformers import AutoConfig
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError("LLMLingua-2 needs the package llmlingua: pip install -e '.[train]'") from error
     options: dict[str, Any] = {"trust_remote_code": False, "use_safetensors": True}
     if not local:
         options["revision"] = revision
@@ -241,7 +242,8 @@ def _check(model: str, config: Any) -> None:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Neither progress bars nor remarks about added tokens: they tell a user nothing."""
-    from transformers.utils import logging
+    with PACKAGES:
+        from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -257,8 +259,9 @@ def _quiet() -> Iterator[None]:
 @contextlib.contextmanager
 def _kept_state() -> Iterator[None]:
     """What the library sets for the whole process comes back: random generators, cuDNN's switches, an environment variable."""
-    import numpy
-    import torch
+    with PACKAGES:
+        import numpy
+        import torch
 
     own, arrays, hashing = random.getstate(), numpy.random.get_state(), os.environ.get("PYTHONHASHSEED")
     cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark

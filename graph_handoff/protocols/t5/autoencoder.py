@@ -22,6 +22,7 @@ import orjson
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import CodecError, InputError
+from graph_handoff.extras import Extra
 from graph_handoff.files import write_text
 from graph_handoff.linearization.constraint import END_TOKEN, DecodingConstraint, Encoded
 from graph_handoff.linearization.vocabulary import Vocabulary
@@ -32,6 +33,7 @@ from graph_handoff.scalar import Scalar
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
 
+PACKAGES = Extra("models", "the T5 autoencoder")
 VOCABULARY_FILE = "vocabulary.json"
 CLOSE_CALL = 0.02
 """Where the second choice is as near as this (in logits), the sender corrects although the first is right: another machine
@@ -63,10 +65,12 @@ class GraphAutoencoder:
 
     @classmethod
     def load(cls, folder: Path) -> GraphAutoencoder:
-        """From a run's `model` folder: safetensors, no code. Raises InputError."""
-        from safetensors import SafetensorError
-        from transformers import T5ForConditionalGeneration
-        from transformers.utils import logging
+        """From a run's `model` folder: safetensors, no code. Raises InputError, MissingDependencyError."""
+        with PACKAGES:
+            import torch  # noqa: F401  # without it transformers gives a stand-in that fails when it is used
+            from safetensors import SafetensorError
+            from transformers import T5ForConditionalGeneration
+            from transformers.utils import logging
 
         file = folder / VOCABULARY_FILE
         if not file.exists():
@@ -118,7 +122,8 @@ class GraphAutoencoder:
         return self._write(values, tools, pick)
 
     def _write(self, values: Sequence[Scalar], tools: Toolset, pick: Pick) -> list[int]:
-        import torch
+        with PACKAGES:
+            import torch
 
         constraint = self.target.constraint(values, tools)
         written: list[int] = []
