@@ -24,7 +24,7 @@ from graph_handoff.errors import CodecError, GraphError, InputError
 from graph_handoff.protocols import Protocol, load_protocol
 from graph_handoff.protocols.graph_writer.model import BATCH, GraphWriter
 from graph_handoff.tokens import count_tokens
-from training.lingua.train import Architecture, make_model, make_tokenizer
+from training.lingua.train import LinguaArchitecture, make_model, make_tokenizer
 
 RUNS = {"t5": "t5-tiny", "GRPO writer": "grpo-tiny", "SFT writer": "sft-tiny", "LLMLingua-2": "lingua-tiny"}
 """What it is called here -> the run of the quickstart."""
@@ -74,10 +74,10 @@ def random_classifier(wanted: int, corpus: Path, folder: Path) -> Path:
     """A BERT token classifier with random weights, as near to `wanted` parameters as its width allows."""
     texts = [row.prose for row in read_corpus(corpus)["train"][:400]]
     vocabulary = 1000 if wanted < 500_000 else 4000  # a small model must not be all embeddings
-    tokenizer = make_tokenizer(Architecture(vocabulary=vocabulary), texts)
+    tokenizer = make_tokenizer(LinguaArchitecture(vocabulary=vocabulary), texts)
 
     def model(hidden: int) -> Any:
-        return make_model(Architecture(vocabulary=vocabulary, hidden=hidden, feed_forward=2 * hidden), tokenizer, 0)
+        return make_model(LinguaArchitecture(vocabulary=vocabulary, hidden=hidden, feed_forward=2 * hidden), tokenizer, 0)
 
     def parameters(hidden: int) -> int:
         return sum(p.numel() for p in model(hidden).parameters())

@@ -32,9 +32,9 @@ TASKS, PEER_TASKS, STARTS, ROUNDS = 300, 10, 5, 12
 LOAD = "import sys; from graph_handoff import load_router; load_router(sys.argv[1], sys.argv[2])"
 
 
-def delegations(corpus: Path) -> list[Delegation]:
+def delegations() -> list[Delegation]:
     """A seeded choice of TASKS."""
-    tasks, _ = routing_tasks(("tau2-retail", "tau2-airline", "bfcl"), corpus)
+    tasks, _ = routing_tasks(("tau2-retail", "tau2-airline", "bfcl"))
     return [task.delegation for task in random.Random(0).sample(tasks, min(TASKS, len(tasks)))]
 
 
@@ -95,9 +95,8 @@ def load(runs: Path) -> dict[tuple[str, str], DistilledRouter]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=Path, default=Path("checkpoints"))
-    parser.add_argument("--corpus", type=Path, default=Path("../shared/data"))
     arguments = parser.parse_args()
-    tasks, routers = delegations(arguments.corpus), load(arguments.runs)
+    tasks, routers = delegations(), load(arguments.runs)
     calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         f"{name} {precision}": (router.route, tasks) for (name, precision), router in routers.items()
     }

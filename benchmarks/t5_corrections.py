@@ -13,7 +13,7 @@ import argparse
 import time
 from pathlib import Path
 
-from eval.benchmarks import load_benchmark
+from eval.benchmarks import Inputs, load_benchmark
 from graph_handoff.artefacts import read_manifest
 from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation
@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--benchmark", default="tau2-retail")
     parser.add_argument("--limits", nargs="+", default=LIMITS, help="numbers, or `all` for as many as the model needs")
     arguments = parser.parse_args()
-    delegations = list(load_benchmark(arguments.benchmark, arguments.graphs, "test").delegations.values())
+    delegations = list(load_benchmark(arguments.benchmark, Inputs(arguments.graphs)).delegations.values())
     protocol = T5(arguments.run)
     print(f"{len(delegations)} held-out plans of {arguments.benchmark}, model {protocol.folder}")
     print(f"{'':<26}{'tokens':>8}{'whole':>9}{'valid':>9}{'node F1':>9}{'edge F1':>9}{'ms':>9}")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eval.bench import Bench
-from eval.benchmarks import load_benchmark
+from eval.benchmarks import Inputs, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors import load_executor
 from graph_handoff.protocols import load_protocol
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--graphs", type=Path, default=Path("data/store/graphs.jsonl"))
     parser.add_argument("--benchmark", default="tau2-retail")
     arguments = parser.parse_args()
-    benchmark = load_benchmark(arguments.benchmark, arguments.graphs, "all")
+    benchmark = load_benchmark(arguments.benchmark, Inputs(arguments.graphs, "all"))
 
     def bench() -> Bench:
         return Bench({benchmark.name: benchmark}, {n: load_protocol(n) for n in PROTOCOLS}, load_executor("scripted"))

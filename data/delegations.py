@@ -1,4 +1,4 @@
-"""Delegations of many domains to train and judge routers on: tasks of the benchmarks, public questions, real handoffs.
+"""Delegations of many domains to train and judge routers on: one's own, tasks of benchmarks, public questions, real handoffs.
 
 A router sees a task and its tools, so these hold no plan: the graph is empty. What is not installed or not there is left out and
 counted. To add a source: a function that yields `Found`, and a line in SOURCES.
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from data.corpus import read_corpus
 from data.environments import ENVIRONMENTS, load_environment
 from data.environments.tau2 import RETAIL
 from graph_handoff.delegation import Delegation, Tool, Toolset
@@ -50,10 +51,17 @@ class RoutingTask:
     held_out: bool = False
 
 
-def benchmark(name: str) -> Callable[[Path], Iterator[Found]]:
+def own(corpus: Path) -> Iterator[Found]:
+    """The delegations of a corpus that `handoff corpus` wrote; those of its test split are held out."""
+    for split, rows in read_corpus(corpus).items():
+        for row in rows:
+            yield Found(row.domain, row.delegation.id, row.delegation.task, row.tools, split == "test")
+
+
+def benchmark(name: str) -> Callable[[Path | None], Iterator[Found]]:
     """The tasks of an environment, in their authors' words, with the assistant's tools."""
 
-    def read(public: Path) -> Iterator[Found]:
+    def read(public: Path | None) -> Iterator[Found]:
         environment = load_environment(name)
         tools = Toolset.from_schemas(environment.tools)
         for task in environment.tasks():
@@ -62,15 +70,22 @@ def benchmark(name: str) -> Callable[[Path], Iterator[Found]]:
     return read
 
 
-def tau1_retail(public: Path) -> Iterator[Found]:
+def _file(public: Path | None, name: str) -> Path:
+    """A file of the folder with public data. Raises FileNotFoundError where it is not there."""
+    if public is None or not (public / name).exists():
+        raise FileNotFoundError(name)
+    return public / name
+
+
+def tau1_retail(public: Path | None) -> Iterator[Found]:
     """tau-bench v1's training tasks: the same shop, other customers."""
     tools = Toolset.from_schemas(load_environment(RETAIL).tools)
     for part in ("train", "dev"):
-        for number, record in enumerate(_read_gzip(public / f"tasks/tau1_retail_{part}.json.gz")):
+        for number, record in enumerate(_read_gzip(_file(public, f"tasks/tau1_retail_{part}.json.gz"))):
             yield Found("retail", f"{part}-{number}", record["instruction"], tools)
 
 
-def bfcl(public: Path) -> Iterator[Found]:
+def bfcl(public: Path | None) -> Iterator[Found]:
     """The questions of BFCL v3, with their functions; the turns of one conversation make one task."""
     folder = _bfcl_folder()
     documents = {
@@ -129,10 +144,10 @@ def _user_texts(value: Any) -> Iterator[str]:
         yield from _user_texts(value.get("content"))
 
 
-def who_and_when(public: Path) -> Iterator[Found]:
+def who_and_when(public: Path | None) -> Iterator[Found]:
     """What the orchestrator of a real system (Magentic-One) wrote to its agents, and the questions that it was asked."""
     agents = Toolset([Tool(name) for name in ("Assistant", "ComputerTerminal", "FileSurfer", "WebSurfer")])
-    for number, run in enumerate(_read_gzip(public / "handoffs/who_and_when_handcrafted_20.json.gz")):
+    for number, run in enumerate(_read_gzip(_file(public, "handoffs/who_and_when_handcrafted_20.json.gz"))):
         for message in run["history"]:
             role = message.get("role", "")
             if role == "human":
@@ -142,16 +157,15 @@ def who_and_when(public: Path) -> Iterator[Found]:
                 yield Found("who-and-when", str(number), message["content"], Toolset([Tool(agent)]))
 
 
-def security_monitoring(public: Path) -> Iterator[Found]:
+def security_monitoring(public: Path | None) -> Iterator[Found]:
     """Questions about a site's alarms and cameras."""
-    path = public / "queries/security_monitoring_237.json"
-    for number, query in enumerate(_read(path)["queries"]):
+    for number, query in enumerate(_read(_file(public, "queries/security_monitoring_237.json"))["queries"]):
         yield Found("security-monitoring", str(number), query, Toolset())
 
 
-def text2sql(public: Path) -> Iterator[Found]:
+def text2sql(public: Path | None) -> Iterator[Found]:
     """Questions about a university's courses, some phrasings of each, with values for its variables."""
-    for number, template in enumerate(_read_gzip(public / "queries/text2sql_advising.json.gz")):
+    for number, template in enumerate(_read_gzip(_file(public, "queries/text2sql_advising.json.gz"))):
         for sentence in template["sentences"][:SENTENCES_A_TEMPLATE]:
             task = sentence["text"]
             for name, value in sentence["variables"].items():
@@ -159,7 +173,12 @@ def text2sql(public: Path) -> Iterator[Found]:
             yield Found("text2sql", str(number), task, Toolset())
 
 
-SOURCES: dict[str, Callable[[Path], Iterator[Found]]] = {
+OWN = "corpus"
+"""The source that is one's own corpus."""
+CORPUS = Path("data/store/corpus")
+"""Where `handoff corpus` writes it by default."""
+
+SOURCES: dict[str, Callable[[Path | None], Iterator[Found]]] = {
     **{name: benchmark(name) for name in ENVIRONMENTS},
     "tau1-retail": tau1_retail,
     "bfcl": bfcl,
@@ -167,22 +186,24 @@ SOURCES: dict[str, Callable[[Path], Iterator[Found]]] = {
     "security-monitoring": security_monitoring,
     "who-and-when": who_and_when,
 }
-"""Name -> what yields its tasks, given the folder of public data."""
+"""Name of a public source -> what yields its tasks, given the folder of public data."""
 
 
 DOMAINS = ("retail", "airline", "telecom", "bfcl", "text2sql", "security-monitoring", "who-and-when")
 """Those of the sources."""
 
 
-def routing_tasks(sources: Iterable[str], public: Path) -> tuple[list[RoutingTask], Counter[str]]:
-    """Each text once, and how many were left out, by reason. Raises ConfigError for an unknown source, InputError for a damaged
-    file."""
+def routing_tasks(
+    sources: Iterable[str], public: Path | None = None, corpus: Path = CORPUS
+) -> tuple[list[RoutingTask], Counter[str]]:
+    """Each text once, and how many were left out, by reason. `public` is the folder of public data, `corpus` that of the source
+    `corpus`. Raises ConfigError for an unknown source, InputError for a damaged file and for a corpus that is none."""
     kept: dict[str, RoutingTask] = {}
     left_out: Counter[str] = Counter()
     for source in sources:
-        known("source of delegations", SOURCES, source, "sources")
+        known("source of delegations", (OWN, *SOURCES), source, "sources")
         try:
-            for found in SOURCES[source](public):
+            for found in own(corpus) if source == OWN else SOURCES[source](public):
                 task = " ".join(found.task.split())
                 if not task:
                     left_out[f"{source}: no text"] += 1
@@ -192,7 +213,7 @@ def routing_tasks(sources: Iterable[str], public: Path) -> tuple[list[RoutingTas
                     name = f"{found.domain}/{hashlib.sha256(task.encode()).hexdigest()[:12]}"
                     kept[task] = RoutingTask(found.domain, found.group, Delegation(name, found.task, found.tools), found.held_out)
         except FileNotFoundError as error:
-            left_out[f"{source}: absent (no {Path(error.filename).name})"] += 1  # where it was looked for is nobody's business
+            left_out[f"{source}: absent (no {Path(error.filename or str(error)).name}; docs/router.md says where it is got)"] += 1
         except MissingDependencyError as error:
             left_out[f"{source}: absent ({error})"] += 1
     return list(kept.values()), left_out

@@ -44,7 +44,7 @@ class LiteralCounts(Record):
 
 
 class StepCounts(Record):
-    """Steps of reference paths, or whole references by their worst step; see `data.labels.value_paths.Kind`."""
+    """Steps of reference paths, or whole references by their worst step; see `data.labels.value_paths.PathKind`."""
 
     plain: int = 0
     selector: int = 0

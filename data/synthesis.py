@@ -12,7 +12,7 @@ from typing import IO
 from pydantic import Field, field_validator
 
 from data.environments import load_environment
-from data.synth.attempts import SAMPLERS, Attempt, attempts
+from data.synth.attempts import SAMPLERS, SynthAttempt, attempts
 from data.toolsets import ToolsetStore
 from graph_handoff.config import Config
 from graph_handoff.console import say, table, track
@@ -66,7 +66,7 @@ class _Domain:
         self.seconds = 0.0
         self._seen: set[str] = set()
 
-    def kept(self, found: Iterator[Attempt]) -> Iterator[bytes]:
+    def kept(self, found: Iterator[SynthAttempt]) -> Iterator[bytes]:
         """The lines of the plans that are new. Raises NoMorePlansError."""
         started = time.perf_counter()
         fruitless = 0

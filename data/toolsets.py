@@ -77,16 +77,6 @@ def toolset_hash(schemas: Iterable[Any]) -> str:
     return hashlib.sha256(orjson.dumps(as_functions(schemas))).hexdigest()
 
 
-def read_only_hint(schema: Schema) -> bool | None:
-    """What a schema says of its tool: whether it only reads (MCP's `readOnlyHint`); None where it does not say."""
-    for holder in (schema, schema.get("function") or {}):
-        annotations = holder.get("annotations")
-        hint = annotations.get("readOnlyHint") if isinstance(annotations, Mapping) else None
-        if isinstance(hint, bool):
-            return hint
-    return None
-
-
 @dataclass(frozen=True)
 class ToolsetStore:
     """The toolsets of one folder of records."""

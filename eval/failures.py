@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from data.environments.base import Score
+from data.environments.base import COMMUNICATE, Score
 from eval.trial import FailureKind
 from graph_handoff.execution import Execution, StepOutcome
 from graph_handoff.scalar import dumps
@@ -24,6 +24,7 @@ _STOPPED: dict[str, FailureKind] = {
     "unresolved_reference": "unresolved_reference",
     "guard_failed": "guard_failed",
     "tool_error": "tool_error",
+    "not_recorded": "not_recorded",
 }
 
 
@@ -32,7 +33,7 @@ def explain(expected: Execution, done: Execution, score: Score) -> Findings:
     guard, the tool); else a call never made, one made with another value, a wrong report, another order, or none of these.
     """
     wanted, made = _calls(expected.steps), _calls(done.steps)
-    refused_before = {_key(o) for o in expected.steps if o.status == "tool_error"}
+    refused_before = {_key(o) for o in expected.steps if o.status in ("tool_error", "not_recorded")}
     for outcome in done.steps:
         kind = _STOPPED.get(outcome.status)
         if kind is not None and _key(outcome) not in refused_before:
@@ -44,7 +45,7 @@ def explain(expected: Execution, done: Execution, score: Score) -> Findings:
     if different:
         name, arguments = min(different)
         return Findings("wrong_argument", f"{name} was not called with {arguments}")
-    if score.parts.get("DB", 1.0) == 1.0 and score.parts.get("COMMUNICATE", 1.0) < 1.0:
+    if all(part == 1.0 for name, part in score.parts.items() if name != COMMUNICATE) and score.parts.get(COMMUNICATE, 1.0) < 1.0:
         return Findings("wrong_report", score.detail or "the user was not told what the task asks for")
     if [_key(o) for o in wanted] != [_key(o) for o in made if _key(o) in {_key(w) for w in wanted}]:
         return Findings("wrong_order", score.detail or "the same calls in another order")

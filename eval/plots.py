@@ -19,7 +19,7 @@ from graph_handoff.config import checked
 from graph_handoff.errors import MissingDependencyError
 from graph_handoff.routing.distilled import ROUTER_FILE, read_settings
 from training.router.artefact import LEAST_THRESHOLD
-from training.router.calibration import Bin, Point
+from training.router.calibration import Bin, CurvePoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,8 +89,8 @@ class Calibration(BaseModel):
     reliability_before: list[Bin] = Field(min_length=1)
     """Without a temperature."""
     reliability: list[Bin] = Field(min_length=1)
-    curve: list[Point] = Field(min_length=1)
-    test_split: Point
+    curve: list[CurvePoint] = Field(min_length=1)
+    test_split: CurvePoint
     """What the router's own threshold does on the same tasks."""
     metrics: CalibrationErrors
 

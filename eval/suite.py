@@ -16,7 +16,7 @@ from data.runs.folder import INSPECT_FOLDER, SUITE_FILE, TRIALS_FILE, TRIALS_JOU
 from data.runs.journal import Journal
 from data.runs.manifest import claim, complete, versions
 from eval.bench import Bench
-from eval.benchmarks import BENCHMARKS, Benchmark, Part, load_benchmark
+from eval.benchmarks import BENCHMARKS, Benchmark, Inputs, Part, load_benchmark
 from eval.engine import Job, run_trials
 from eval.executors import EXECUTORS, Executor, ModelRole, load_executor
 from eval.report.model import ModelInfo, SuiteInfo
@@ -84,6 +84,14 @@ class SuiteConfig(Config):
     benchmarks: tuple[str, ...] = Field(("tau2-retail",), min_length=1)
     part: Part = "test"
     """The benchmark's held-out tasks, the others, or all. Trained protocols belong on held-out tasks only."""
+    trajectories: Path = Path("data/store/trajectories.jsonl")
+    """For `recorded`: the recordings that the graphs were labelled from. They answer the calls."""
+    corpus: Path = Path("data/store/corpus")
+    """For `recorded`: the corpus whose split says which of them are held out; `part: all` needs none."""
+    writes: tuple[str, ...] = ()
+    """For `recorded`: tools that change something, where neither their schemas nor the recordings tell."""
+    reads: tuple[str, ...] = ()
+    """For `recorded`: tools that change nothing."""
     limit: int | None = Field(None, ge=1)
     """At most so many tasks of each benchmark."""
     protocols: tuple[ProtocolSpec, ...] = tuple(ProtocolSpec(name=n) for n in ("nl", "ngh", "ngh-bare", "compact"))
@@ -131,6 +139,17 @@ class SuiteConfig(Config):
         return self
 
     @property
+    def inputs(self) -> Inputs:
+        """What the benchmarks are made from."""
+        return Inputs(self.graphs, self.part, self.trajectories, self.corpus, self.writes, self.reads)
+
+    @property
+    def files(self) -> list[Path]:
+        """What the benchmarks read."""
+        found = [path for name in self.benchmarks for path in BENCHMARKS[name].files(self.inputs)]
+        return list(dict.fromkeys(found))
+
+    @property
     def oracle_formats(self) -> tuple[str, ...]:
         """As declared, or the default where the suite holds its formats."""
         if self.oracle is not None:
@@ -147,7 +166,7 @@ def run(config: SuiteConfig) -> int:
     benchmarks, executor = load_benchmarks(config), make_executor(config)
     with open_bench(config, benchmarks, executor) as bench:
         bench.models()  # a model that cannot be loaded must not claim the folder
-        with claim(config.run, "eval", config, [config.graphs]):
+        with claim(config.run, "eval", config, config.files):
             _judge(config, executor.name, benchmarks, bench)
     return 0
 
@@ -182,7 +201,7 @@ def make_executor(config: SuiteConfig) -> Executor:
 
 def load_benchmarks(config: SuiteConfig) -> dict[str, Benchmark]:
     """By name."""
-    return {name: load_benchmark(name, config.graphs, config.part) for name in config.benchmarks}
+    return {name: load_benchmark(name, config.inputs) for name in config.benchmarks}
 
 
 def load_protocols(config: SuiteConfig) -> dict[str, Protocol]:
@@ -273,6 +292,7 @@ def suite_info(
         info = ModelInfo.model_validate(about)
         if info not in models.values():  # one model behind several protocols is shown once
             models[name] = info
+    own_notes = [note for benchmark in benchmarks.values() for note in benchmark.notes]
     return SuiteInfo(
         benchmark=config.benchmarks,
         executor=executor,
@@ -284,7 +304,7 @@ def suite_info(
         resamples=config.resamples,
         bootstrap_seed=config.bootstrap_seed,
         published=config.published,
-        notes=(_PART_NOTE[config.part], *_floor_notes(benchmarks, config.limit)),
+        notes=(_PART_NOTE[config.part], *own_notes, *_floor_notes(benchmarks, config.limit)),
         models=models,
         routers={name: ModelInfo.model_validate(about) for name, about in routers.items()},
         versions=versions(),
@@ -292,8 +312,8 @@ def suite_info(
 
 
 _PART_NOTE = {
-    "test": "The tasks are the benchmark's own held-out split: no model here was trained on them.",
-    "train": "The tasks are the benchmark's training split: a trained protocol has seen them.",
+    "test": "The tasks are held out, by the benchmark's own split or by the corpus's: no model here was trained on them.",
+    "train": "The tasks are not held out: a trained protocol has seen them.",
     "all": "All of the benchmark's tasks, its training split included: trained protocols do not belong on this page.",
 }
 

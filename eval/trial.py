@@ -18,6 +18,7 @@ FailureKind = Literal[
     "unresolved_reference",  # a reference found nothing, or more than one thing, in the result it points into
     "guard_failed",  # a precondition did not hold
     "tool_error",  # the environment refused a call that the plan's own run did not see refused
+    "not_recorded",  # only recordings answer, and none holds a call that was made
     "missing_call",  # a call of the delegation's plan was never made
     "wrong_argument",  # a call was made with another value
     "wrong_order",  # the right calls in an order that gives another state
@@ -59,7 +60,7 @@ class StepRecord(Frozen):
     tool: str
     arguments: dict[str, Any] | None = None
     """With references resolved; None where they could not be."""
-    status: Literal["ok", "tool_error", "unresolved_reference", "guard_failed", "skipped"]
+    status: Literal["ok", "tool_error", "not_recorded", "unresolved_reference", "guard_failed", "skipped"]
     detail: str = ""
     """The result or the error, cut to a readable length."""
     is_action: bool = False

@@ -8,7 +8,7 @@ from functools import partial
 from threading import Lock
 from typing import TypeVar
 
-from data.environments.base import Environment, EnvironmentCallError, Score, Scores
+from data.environments.base import EnvironmentCallError, JudgingEnvironment, Score
 from eval.decisions import Decisions
 from eval.executors import Executor, ExecutorError, Outcome, Received
 from eval.failures import Findings, explain
@@ -34,7 +34,7 @@ MAX_SHOWN = 400  # characters of a result that a record keeps
 class TrialMaker:
     """Makes the trials of one benchmark around one executor. Trials that run at the same time have an environment each."""
 
-    def __init__(self, benchmark: str, environment: Environment, executor: Executor, threads: bool = False) -> None:
+    def __init__(self, benchmark: str, environment: JudgingEnvironment, executor: Executor, threads: bool = False) -> None:
         """`threads`: protocols and routers work in threads, so that trials which wait for a model are not held up."""
         self.benchmark, self.executor, self.threads = benchmark, executor, threads
         self.decisions = Decisions()
@@ -111,7 +111,6 @@ class TrialMaker:
         delegation = record.delegation
         try:
             with self._borrowed() as environment:
-                assert isinstance(environment, Scores), "a benchmark's environment scores"
                 environment.reset(delegation.id)
                 record.outcome = outcome = await self.executor.run(delegation, received, environment)
                 score = environment.score(delegation.id, ["\n".join(outcome.report)] if outcome.report else [])
@@ -126,7 +125,7 @@ class TrialMaker:
         return record.trial(score, findings.kind, findings.detail)
 
     @contextmanager
-    def _borrowed(self) -> Iterator[Environment]:
+    def _borrowed(self) -> Iterator[JudgingEnvironment]:
         """An environment that no other trial uses meanwhile."""
         environment = self._free.pop() if self._free else self._environment.fork()
         try:
@@ -134,7 +133,7 @@ class TrialMaker:
         finally:
             self._free.append(environment)
 
-    def _expect(self, delegation: Delegation, environment: Environment) -> Execution:
+    def _expect(self, delegation: Delegation, environment: JudgingEnvironment) -> Execution:
         """What the delegation's own plan does in the environment; run once a task."""
         if delegation.id not in self._expected:
             environment.reset(delegation.id)

@@ -7,14 +7,14 @@ it are skipped, the others go on.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graph_handoff.plan import REPORT, Guard, Plan, Step, step_id
 from graph_handoff.reference import Reference, UnresolvedReferenceError, resolve
 from graph_handoff.scalar import dumps, same
 
-Status = Literal["ok", "tool_error", "unresolved_reference", "guard_failed", "skipped"]
+Status = Literal["ok", "tool_error", "not_recorded", "unresolved_reference", "guard_failed", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Result:
 
     value: Any
     error: bool = False
+    not_recorded: bool = field(default=False, kw_only=True)
+    """Nobody knows what the tool would answer: only recordings answer here, and none holds this call. `value` says so."""
 
 
 Call = Callable[[str, Mapping[str, Any]], Result]
@@ -82,7 +84,8 @@ def _run(own: str, step: Step, results: Mapping[str, Any], call: Call) -> StepOu
     if step.is_action:
         return StepOutcome(own, step.name, "ok", arguments, is_action=True)
     result = call(step.name, arguments)
-    return StepOutcome(own, step.name, "tool_error" if result.error else "ok", arguments, result.value)
+    status: Status = "not_recorded" if result.not_recorded else "tool_error" if result.error else "ok"
+    return StepOutcome(own, step.name, status, arguments, result.value)
 
 
 def fill(value: Any, results: Mapping[str, Any]) -> Any:

@@ -41,7 +41,7 @@ class TfIdfConfig(FitConfig):
 CONFIG = TfIdfConfig
 
 
-class Point(NamedTuple):
+class SharePoint(NamedTuple):
     """What one share of the words achieved on the training tasks."""
 
     keep: float
@@ -84,12 +84,12 @@ def _fit(config: TfIdfConfig) -> None:
     say(f"keep {keep}; table: {path}")
 
 
-def best(points: Sequence[Point]) -> Point:
+def best(points: Sequence[SharePoint]) -> SharePoint:
     """The greatest fidelity; of equal ones, the fewest tokens."""
     return max(points, key=lambda point: (point.fidelity, -point.tokens))
 
 
-def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfConfig) -> list[Point]:
+def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfConfig) -> list[SharePoint]:
     """Each share of the grid, measured in the real environment. Every task counts, also one whose text reads as no plan."""
     prose = Prose()
     keywords = {keep: Keywords(weights, keep) for keep in config.grid}
@@ -103,7 +103,7 @@ def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfCo
                 text = " ".join(chosen_by.of(words))
                 tokens[keep].append(count_tokens(text))
                 reached[keep].append(trial.reaches(read_text(text, row.tools)))
-    return [Point(keep, fmean(reached[keep]), fmean(tokens[keep])) for keep in config.grid]
+    return [SharePoint(keep, fmean(reached[keep]), fmean(tokens[keep])) for keep in config.grid]
 
 
 class _Trial:

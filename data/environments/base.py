@@ -11,6 +11,9 @@ from graph_handoff.errors import HandoffError
 from graph_handoff.execution import Result
 from graph_handoff.scalar import loads
 
+COMMUNICATE = "COMMUNICATE"
+"""The part of a score for what the user was told; every other part is about the state."""
+
 
 class EnvironmentCallError(HandoffError):
     """The environment itself failed: what it raised is not a tool's answer."""
@@ -44,7 +47,8 @@ class Score:
     reward: float
     """In [0, 1]: the product of the parts."""
     parts: dict[str, float] = field(default_factory=dict)
-    """The parts this task is scored on: `DB`, `COMMUNICATE`, `ENV_ASSERTION`, `ACTION`."""
+    """The parts this task is scored on: `DB`, `COMMUNICATE`, `ENV_ASSERTION`, `ACTION`; `WRITES`, `ORDER` where only recordings
+    are known."""
     detail: str = ""
     """What is missing, one clause a finding; empty where the reward is 1."""
 
@@ -136,6 +140,14 @@ class HasState(Protocol):
 
 class StatefulEnvironment(Environment, HasState, Protocol):
     """What it takes to say whether two plans end in the same state."""
+
+    def fork(self) -> StatefulEnvironment: ...
+
+
+class JudgingEnvironment(Environment, Scores, Protocol):
+    """What it takes to judge a trial."""
+
+    def fork(self) -> JudgingEnvironment: ...
 
 
 class BenchmarkEnvironment(Environment, HasGold, Scores, HasPolicy, HasUser, HasState, Protocol):

@@ -34,7 +34,7 @@ def replay(environment: BenchmarkEnvironment, task: EnvTask) -> Trajectory:
     return Trajectory(
         id=f"gold-{environment.name}-{task.id}",
         source="gold",
-        task=TaskInfo(id=task.id, text=task.text, domain=environment.domain, gold=task.gold),
+        task=TaskInfo(id=task.id, text=task.text, domain=environment.domain, gold=task.gold, communicate=task.communicate),
         messages=tuple(messages),
         environment=environment.name,
         outcome=Outcome(reward=environment.score(task.id, reported).reward),

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from data.labelled import LabelStats, LiteralCounts, StepCounts, WordsOf
 from data.labels.domain_facts import DomainFacts
 from data.labels.match_strength import Grade, grade
-from data.labels.order import Draft, add_conditions, add_order, scalars
-from data.labels.value_paths import Answer, Kind, Place, field_of, identical
+from data.labels.order import StepDraft, add_conditions, add_order, scalars
+from data.labels.value_paths import Answer, PathKind, Place, field_of, identical
 from data.labels.words import Words
 from data.trajectory import Message, ToolCall, Trajectory
 from graph_handoff.errors import HandoffError
@@ -35,7 +35,7 @@ from graph_handoff.scalar import dumps, loads
 
 MIN_AGREEING = 3
 """Arguments of one object that a record must agree with before a weak match in it counts."""
-_BAD = Kind.DATA_KEY  # from here on a path step tells what only the result can tell
+_BAD = PathKind.DATA_KEY  # from here on a path step tells what only the result can tell
 
 
 class LabelError(HandoffError):
@@ -100,7 +100,7 @@ class _Labeller:
         self.words = Words(trajectory.task.text)
         self.words_of = words
         self.sources: list[_Source] = []
-        self.drafts: list[Draft] = []
+        self.drafts: list[StepDraft] = []
         self.tally = _Tally()
 
     def run(self) -> Labelled:
@@ -133,7 +133,7 @@ class _Labeller:
         fixed = self.facts.fixed_words.get(call.name, frozenset())
         answer = Answer(result.content or "")
         step = Step(call.name, self.object(arguments, fixed), is_action=call.requestor == "user")
-        self.drafts.append(Draft(step, arguments, answer, self.facts.writes(call.name), result.error))
+        self.drafts.append(StepDraft(step, arguments, answer, self.facts.writes(call.name), result.error))
         if not step.is_action and not result.error:
             given = frozenset(scalars(arguments)) if self.drafts[-1].writes else frozenset()
             waiting[call.id] = _Source(step_id(len(self.drafts) - 1), answer, given)
@@ -222,7 +222,7 @@ class _Labeller:
         heard = "\n".join(spoken).lower().replace(",", "")
         info = [self.told(text) for text in wanted if text.lower() in heard]
         if info:
-            self.drafts.append(Draft(Step(REPORT, {"info": info}, is_action=True), {"info": info}, Answer(""), False, False))
+            self.drafts.append(StepDraft(Step(REPORT, {"info": info}, is_action=True), {"info": info}, Answer(""), False, False))
 
     def told(self, text: str) -> Any:
         """One value of the report: as an argument, but a number in a result counts where it prints as this text."""
@@ -263,7 +263,7 @@ def _beside(
         if not _agrees(fields, name, value):
             continue
         if sum(_agrees(fields, other, given) for other, given in values.items()) >= agreeing:
-            return source, Place((*record.path, name), (*record.kinds, Kind.PLAIN), (*record.raw, name))
+            return source, Place((*record.path, name), (*record.kinds, PathKind.PLAIN), (*record.raw, name))
     return None
 
 
@@ -271,7 +271,7 @@ def _agrees(fields: Mapping[str, Any], name: str, value: Any) -> bool:
     return name in fields and identical(fields[name], value)
 
 
-def _counts(kinds: Iterable[Kind]) -> StepCounts:
+def _counts(kinds: Iterable[PathKind]) -> StepCounts:
     return StepCounts(**{kind.name.lower(): number for kind, number in Counter(kinds).items()})
 
 

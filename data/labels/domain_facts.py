@@ -9,17 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from data.environments import load_environment
-from data.toolsets import ToolsetStore, read_only_hint
+from data.environments.writes import name_reads, schema_hint
+from data.toolsets import ToolsetStore
 from data.trajectory import Trajectory
 from graph_handoff.delegation import Tool, Toolset
 from graph_handoff.errors import MissingDependencyError
 
-_READS = frozenset(
-    {"get", "find", "list", "search", "calculate", "check", "count", "describe", "fetch", "is", "can", "has"}
-    | {"look", "lookup", "query", "read", "show", "think", "transfer", "view"}
-)
-"""First words of names of tools that change nothing, where neither an environment nor a hint tells."""
-_FIRST_WORD = re.compile(r"[A-Z]?[a-z]+")
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]{1,60})'(?!\w)|\"([^\"\n]{1,60})\"")
 
 
@@ -38,10 +33,7 @@ class DomainFacts:
     def writes(self, tool: str) -> bool:
         """Whether a call of this tool may change something; by its name's first word where nothing else tells."""
         known = self.kinds.get(tool)
-        if known is not None:
-            return known
-        first = _FIRST_WORD.match(tool.rsplit(".", 1)[-1])
-        return first is None or first.group().lower() not in _READS
+        return known if known is not None else not name_reads(tool)
 
     def in_order(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments in the order of the tool's schema; those it does not know follow as they came."""
@@ -94,8 +86,8 @@ def _facts(environment: str | None, toolset: str | None, toolsets: ToolsetStore 
     if toolset is None or toolsets is None:
         return known
     own = toolsets.toolset(toolset)
-    hints = {schema["function"]["name"]: read_only_hint(schema) for schema in toolsets.schemas(toolset)}
-    kinds = {name: not reads for name, reads in hints.items() if reads is not None} | dict(known.kinds)
+    hints = {schema["function"]["name"]: schema_hint(schema) for schema in toolsets.schemas(toolset)}
+    kinds = {name: hint.writes for name, hint in hints.items() if hint is not None} | dict(known.kinds)
     return replace(known, tools=Toolset([*known.tools.values(), *own.values()]), kinds=kinds)
 
 

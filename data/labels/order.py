@@ -18,7 +18,7 @@ MAX_STATUS = 40
 
 
 @dataclass
-class Draft:
+class StepDraft:
     """A step while it is made, with what was recorded."""
 
     made: Step
@@ -66,7 +66,7 @@ def is_id(value: Any) -> bool:
     return isinstance(value, str) and " " not in value and grade(value) is Grade.STRONG
 
 
-def add_conditions(drafts: Sequence[Draft]) -> None:
+def add_conditions(drafts: Sequence[StepDraft]) -> None:
     """Where a read guards a write.
 
     A write that answers with a record changes texts of it, such as `status`. Where the last answer that gave the same record
@@ -88,7 +88,7 @@ def add_conditions(drafts: Sequence[Draft]) -> None:
                 draft.effects.append(Effect((key,), new))
 
 
-def _same_record(one: Draft, other: Draft) -> bool:
+def _same_record(one: StepDraft, other: StepDraft) -> bool:
     """Whether two calls answer with one record: they were given an id that both answers hold, and no id in them differs."""
     given = one.given & other.given
     if one.failed or one.made.is_action or not given or not isinstance(one.answer.value, dict):
@@ -102,7 +102,7 @@ def _is_status(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_STATUS and not is_id(value)
 
 
-def add_order(drafts: Sequence[Draft]) -> None:
+def add_order(drafts: Sequence[StepDraft]) -> None:
     """Order between calls on one record, where nothing else orders them.
 
     A write waits for the last write on each of its records. A read whose result is used waits for the last write on its

@@ -20,8 +20,10 @@ from graph_handoff.scalar import dumps
 _GONE = "gone"  # no step has this id
 
 
-class Scorable(StatefulEnvironment, Scores, Protocol):
+class Replayable(StatefulEnvironment, Scores, Protocol):
     """What it takes to replay a label."""
+
+    def fork(self) -> Replayable: ...
 
 
 class TooSlowError(HandoffError):
@@ -45,7 +47,7 @@ class Replay(NamedTuple):
     execution: Execution
 
 
-def run_plan(environment: Scorable, task_id: str, plan: Plan) -> Replay:
+def run_plan(environment: Replayable, task_id: str, plan: Plan) -> Replay:
     """Execute a plan from the state in which its task begins, and score it by the benchmark's own rules."""
     environment.reset(task_id)
     execution = execute(plan, environment.call)

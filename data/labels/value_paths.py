@@ -32,7 +32,7 @@ _PIECES = re.compile(r" ?[^\W\d_]+|\d{1,3}|_|[^\w\s]+")
 _UNREAD = object()
 
 
-class Kind(IntEnum):
+class PathKind(IntEnum):
     """What a path step asks of the one who writes it; the lower, the better."""
 
     PLAIN = 0
@@ -51,13 +51,13 @@ class Place(NamedTuple):
     """One way to say where a value stands."""
 
     path: tuple[PathStep, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[PathKind, ...]
     raw: RawPath
 
     @property
-    def worst(self) -> Kind:
+    def worst(self) -> PathKind:
         """The kind of the worst step."""
-        return max(self.kinds, default=Kind.PLAIN)
+        return max(self.kinds, default=PathKind.PLAIN)
 
 
 def field_of(raw: RawPath) -> str | None:
@@ -134,7 +134,7 @@ class Answer:
         """How to point at this place. No condition holds the wanted value itself: that would give the answer away."""
         node = self.value
         path: list[PathStep] = []
-        kinds: list[Kind] = []
+        kinds: list[PathKind] = []
         for step in raw:
             if isinstance(step, int) or keys_are_data(node):
                 chosen, kind = _choose(node, step, wanted, words)
@@ -142,7 +142,7 @@ class Answer:
                 kinds.append(kind)
             else:
                 path.append(step)
-                kinds.append(Kind.PLAIN)
+                kinds.append(PathKind.PLAIN)
             node = node[step]
         return Place(tuple(path), tuple(kinds), raw)
 
@@ -184,16 +184,16 @@ def keys_are_data(node: Mapping[str, Any]) -> bool:
     )
 
 
-def _choose(node: Any, step: str | int, wanted: Any, words: Words) -> tuple[PathStep, Kind]:
+def _choose(node: Any, step: str | int, wanted: Any, words: Words) -> tuple[PathStep, PathKind]:
     """How to pick one element of an array or a table."""
     elements = node if isinstance(node, list) else list(node.values())
     position = step if isinstance(step, int) else list(node).index(step)
     select = find_selector(elements, position, wanted, words)
     if select is not None:
-        return select, Kind.SELECTOR
+        return select, PathKind.SELECTOR
     if isinstance(step, int):
-        return step, Kind.INDEX
-    return step, Kind.TASK_KEY if step in words else Kind.DATA_KEY
+        return step, PathKind.INDEX
+    return step, PathKind.TASK_KEY if step in words else PathKind.DATA_KEY
 
 
 def find_selector(elements: list[Any], position: int, wanted: Any, words: Words) -> Select | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from data.environments import load_environment
 from data.synth.airline_booking import Booker
-from data.synth.airline_goals import CABINS, ROUTE, Goal, GoalMaker
+from data.synth.airline_goals import CABINS, ROUTE, AirlineGoal, AirlineGoalMaker
 from data.synth.airline_records import BAGS, BOOK, CANCEL, CERTIFICATE, DATES, FLIGHTS, PASSENGERS, Airline
 from data.synth.airline_words import cabin_words
 from data.synth.base import Change, DiscardedError, Json, Recorder, Story, chance, free_users, load_database, weighted
@@ -87,7 +87,7 @@ class _Plan:
         self.chosen = reservations
         self.careful = "get_user_details" in shape.lookups or (bool(shape.alone) and chance(rng, 0.5))
         self.checked = self.careful or "get_reservation_details" in shape.lookups
-        self.maker = GoalMaker(airline, user, self.careful, rng)
+        self.maker = AirlineGoalMaker(airline, user, self.careful, rng)
         self.sentences: list[str] = []
         self.values: list[str] = []
         self.asked_about: list[str] = []
@@ -175,7 +175,7 @@ class _Plan:
         self.values.append(money(price))
         return ("search_direct_flight", {"origin": origin, "destination": destination, "date": date})
 
-    def _ask(self, goals: Sequence[Goal], changes: Sequence[Change]) -> str | None:
+    def _ask(self, goals: Sequence[AirlineGoal], changes: Sequence[Change]) -> str | None:
         """Ask for the money, or for something about a reservation; an expression where it must be calculated."""
         terms = [term for change in changes for term in change.terms]
         if terms and chance(self.rng, 0.7):
@@ -193,7 +193,7 @@ class _Plan:
 
     # What an agent looks up before it acts.
 
-    def _look_up(self, goals: Sequence[Goal], changes: Sequence[Change]) -> None:
+    def _look_up(self, goals: Sequence[AirlineGoal], changes: Sequence[Change]) -> None:
         needed = [read for change in changes for read in change.reads] + self.asked_about
         wanted = list(dict.fromkeys([*(goal.reservation["reservation_id"] for goal in goals), *needed]))
         said = " ".join([change.words for change in changes] + self.sentences)

@@ -29,14 +29,14 @@ ROUTE = "the trip from "
 
 
 @dataclass(frozen=True)
-class Goal:
+class AirlineGoal:
     """All that happens to one reservation."""
 
     reservation: Json
     changes: tuple[Change, ...]
 
 
-class GoalMaker:
+class AirlineGoalMaker:
     """Makes the wishes of one passenger."""
 
     def __init__(self, airline: Airline, user: Json, careful: bool, rng: random.Random) -> None:
@@ -44,7 +44,7 @@ class GoalMaker:
         self.reservations: dict[str, Json] = {key: airline.reservations[key] for key in user["reservations"]}
         self.methods: list[Json] = list(user["payment_methods"].values())
 
-    def goal(self, reservation: Json, bundle: Sequence[str]) -> Goal:
+    def goal(self, reservation: Json, bundle: Sequence[str]) -> AirlineGoal:
         """The changes to one reservation, each made to what the one before leaves. Raises DiscardedError."""
         makers: dict[str, Callable[[Json, str], Change]] = {CANCEL: self._cancel, BAGS: self._bags, PASSENGERS: self._passengers}
         state = dict(reservation)
@@ -60,7 +60,7 @@ class GoalMaker:
                 change = makers[tool](state, where)
             changes.append(change)
             where = self.rng.choice(("the same reservation", "that reservation"))
-        return Goal(reservation, tuple(changes))
+        return AirlineGoal(reservation, tuple(changes))
 
     def where(self, reservation: Json) -> str:
         """A reservation as the passenger calls it: by its id, or by a route that none of the others has."""

@@ -30,7 +30,7 @@ CHUNK = 25  # attempts that a process makes at a time
 AHEAD = 3  # chunks that wait for each process
 
 
-class Attempt(NamedTuple):
+class SynthAttempt(NamedTuple):
     """What came of one attempt: a trajectory as a line of JSON, or the reason why there is none."""
 
     number: int
@@ -86,23 +86,23 @@ def _toolset(env_name: str) -> str:
     return toolset_hash(load_environment(env_name).tools)
 
 
-def attempt(env_name: str, seed: int, number: int) -> Attempt:
+def attempt(env_name: str, seed: int, number: int) -> SynthAttempt:
     """One attempt, ready to be sent between processes."""
     try:
         trajectory = sample_trajectory(env_name, seed, number)
     except DiscardedError as error:
-        return Attempt(number, None, str(error))
+        return SynthAttempt(number, None, str(error))
     calls = trajectory.task.gold
     signature = sha256_json([[call.name, call.arguments] for call in calls])
     line = orjson.dumps(trajectory.model_dump(), option=orjson.OPT_APPEND_NEWLINE)
-    return Attempt(number, line, signature=signature, length=len(calls))
+    return SynthAttempt(number, line, signature=signature, length=len(calls))
 
 
-def _attempts_of_chunk(env_name: str, seed: int, start: int) -> list[Attempt]:
+def _attempts_of_chunk(env_name: str, seed: int, start: int) -> list[SynthAttempt]:
     return [attempt(env_name, seed, number) for number in range(start, start + CHUNK)]
 
 
-def attempts(env_name: str, seed: int, workers: int) -> Generator[Attempt, None, None]:
+def attempts(env_name: str, seed: int, workers: int) -> Generator[SynthAttempt, None, None]:
     """Attempts 0, 1, 2 ... without end, in this order whatever the number of workers."""
     load_environment(env_name)  # before the processes start, so that those that are forked have it
     if workers == 1:
@@ -110,7 +110,7 @@ def attempts(env_name: str, seed: int, workers: int) -> Generator[Attempt, None,
         return
     with process_pool(workers, "fork") as pool:
         starts = count(0, CHUNK)
-        waiting: deque[Future[list[Attempt]]] = deque()
+        waiting: deque[Future[list[SynthAttempt]]] = deque()
         try:
             while True:
                 while len(waiting) < AHEAD * workers:

@@ -18,8 +18,8 @@ from data.synth.retail_goals import (
     ORDER_PAYMENT,
     RETURN,
     USER_ADDRESS,
-    Goal,
-    GoalMaker,
+    RetailGoal,
+    RetailGoalMaker,
     Shop,
 )
 from data.synth.shapes import Shape, gold_shapes
@@ -100,7 +100,7 @@ class _Plan:
         lookups = shape.lookups
         self.careful = any(tool.startswith("find_user") for tool in lookups) or not shape.bundles or bool(shape.alone)
         self.by_email = "find_user_id_by_email" in lookups or (not self.careful and chance(rng, 0.4))
-        self.maker = GoalMaker(shop, user, self.careful, rng)
+        self.maker = RetailGoalMaker(shop, user, self.careful, rng)
         self.orders = self.maker.orders
         self.asked = Questions()
 
@@ -143,7 +143,7 @@ class _Plan:
 
     # What the customer wants to know.
 
-    def _ask(self, goals: Sequence[Goal], changes: Sequence[Change]) -> None:
+    def _ask(self, goals: Sequence[RetailGoal], changes: Sequence[Change]) -> None:
         terms = [term for change in changes for term in change.terms]
         kinds = {"tracking": 3.0, "paid": 2.0, "stock": 3.0 if self.careful else 0.0, "cheapest": 2.0 if self.careful else 0.0}
         kinds |= {"sum": 12.0} if terms else {}
@@ -160,7 +160,7 @@ class _Plan:
             else:
                 self._ask_order(kind, goals)
 
-    def _ask_sum(self, goals: Sequence[Goal], terms: Sequence[float]) -> None:
+    def _ask_sum(self, goals: Sequence[RetailGoal], terms: Sequence[float]) -> None:
         self.asked.orders += [goal.order["order_id"] for goal in goals]
         back = all(term > 0 for term in terms)
         what = ("how much money you get back in total", "the total amount of your refund")
@@ -189,7 +189,7 @@ class _Plan:
             self.asked.sentences.append(f"You want to know the price of the cheapest {name} that is available.")
             self.asked.values.append(money(min(variant["price"] for variant in available)))
 
-    def _ask_order(self, kind: str, goals: Sequence[Goal]) -> None:
+    def _ask_order(self, kind: str, goals: Sequence[RetailGoal]) -> None:
         orders = [goal.order for goal in goals] if goals and chance(self.rng, 0.6) else list(self.orders.values())
         if kind == "tracking":
             orders = [o for o in orders if o["fulfillments"]] or [o for o in self.orders.values() if o["fulfillments"]]
@@ -215,7 +215,7 @@ class _Plan:
             name = self.user["name"]
             self.recorder.call("find_user_id_by_name_zip", **name, zip=self.user["address"]["zip"])
 
-    def _look_up(self, goals: Sequence[Goal], changes: Sequence[Change]) -> None:
+    def _look_up(self, goals: Sequence[RetailGoal], changes: Sequence[Change]) -> None:
         wanted = [
             *(goal.order["order_id"] for goal in goals),
             *(o for change in changes for o in change.reads),
@@ -245,7 +245,7 @@ class _Plan:
         last = max(listed.index(order_id) for order_id in wanted)
         return listed if chance(self.rng, 0.6) else listed[: last + 1]
 
-    def _look_up_lean(self, goals: Sequence[Goal], wanted: Sequence[str], profile: bool) -> None:
+    def _look_up_lean(self, goals: Sequence[RetailGoal], wanted: Sequence[str], profile: bool) -> None:
         """Only what the arguments need: all orders are named."""
         spoken = {CANCEL, ORDER_ADDRESS}
         idle = {g.order["order_id"] for g in goals if not profile and all(c.tool in spoken for c in g.changes)}

@@ -28,14 +28,14 @@ class Shop:
 
 
 @dataclass(frozen=True)
-class Goal:
+class RetailGoal:
     """All that happens to one order."""
 
     order: Json
     changes: tuple[Change, ...]
 
 
-class GoalMaker:
+class RetailGoalMaker:
     """Makes the wishes of one customer."""
 
     def __init__(self, shop: Shop, user: Json, careful: bool, rng: random.Random) -> None:
@@ -44,7 +44,7 @@ class GoalMaker:
         self.methods: list[Json] = list(user["payment_methods"].values())
         self.moved_to: Json | None = None
 
-    def goals(self, bundles: Sequence[tuple[str, ...]]) -> list[Goal]:
+    def goals(self, bundles: Sequence[tuple[str, ...]]) -> list[RetailGoal]:
         """One goal for each bundle of writes, each on an order of its own. Raises DiscardedError where a wish cannot be had."""
         free = dict(self.orders)
         goals = []
@@ -57,7 +57,7 @@ class GoalMaker:
             goals.append(self._goal(order, bundle, named))
         return goals
 
-    def _goal(self, order: Json, bundle: tuple[str, ...], named: bool) -> Goal:
+    def _goal(self, order: Json, bundle: tuple[str, ...], named: bool) -> RetailGoal:
         makers: dict[str, Callable[[Json, str], Change]] = {
             RETURN: self._return,
             EXCHANGE: self._exchange,
@@ -71,7 +71,7 @@ class GoalMaker:
         for tool in bundle:
             changes.append(makers[tool](order, where))
             where = self.rng.choice(("the same order", "that order"))
-        return Goal(order, tuple(changes))
+        return RetailGoal(order, tuple(changes))
 
     def mark(self, order: Json) -> Json | None:
         """An item of the order whose product is in none of the customer's other orders."""

@@ -1,20 +1,28 @@
-"""Benchmarks: one adapter a file. An adapter gives the tasks as delegations and the environment that scores them."""
+"""Benchmarks: one adapter a file. An adapter gives the tasks as delegations and the environment that scores them.
+
+To add one: a file with its `ADAPTERS`, and a line here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
-from eval.benchmarks.base import Benchmark, Part
-from eval.benchmarks.tau2 import load_tau2
+from eval.benchmarks import recorded, tau2
+from eval.benchmarks.base import Adapter, Benchmark, Inputs, Part
 from graph_handoff.registry import known
 
-BENCHMARKS: dict[str, Callable[[str, Path, Part], Benchmark]] = {"tau2-retail": load_tau2, "tau2-airline": load_tau2}
-"""Name -> loader(name, graphs.jsonl, part)."""
+BENCHMARKS: dict[str, Adapter] = {
+    **tau2.ADAPTERS,
+    **recorded.ADAPTERS,
+}
+"""By name."""
 
-__all__ = ["BENCHMARKS", "Benchmark", "Part", "load_benchmark"]
+__all__ = ["BENCHMARKS", "Adapter", "Benchmark", "Inputs", "Part", "load_benchmark", "title_of"]
 
 
-def load_benchmark(name: str, graphs: Path, part: Part) -> Benchmark:
-    """The benchmark of that name with the delegations labelled in `graphs`. Raises ConfigError, InputError."""
-    return BENCHMARKS[known("benchmark", BENCHMARKS, name)](name, graphs, part)
+def load_benchmark(name: str, inputs: Inputs) -> Benchmark:
+    """The benchmark of that name with the delegations labelled in `inputs.graphs`. Raises ConfigError, InputError."""
+    return BENCHMARKS[known("benchmark", BENCHMARKS, name)].load(name, inputs)
+
+
+def title_of(name: str) -> str:
+    """As the report calls it; a benchmark that is not known here goes by its name."""
+    return BENCHMARKS[name].title if name in BENCHMARKS else name

@@ -17,6 +17,7 @@ STATUS = {
     "tool_error": "refused by the tool",
     "unresolved_reference": "reference not resolved",
     "guard_failed": "guard failed",
+    "not_recorded": "not recorded",
     "skipped": "skipped",
 }
 UNRESOLVED = "not resolved"

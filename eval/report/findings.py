@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from eval.benchmarks import title_of
 from eval.report.model import LOSSLESS, BenchmarkSummary, Difference, ProtocolSummary, SuiteInfo, Verdict
 from eval.report.words import (
-    BENCHMARKS,
     ORACLE,
     count,
     failure_title,
@@ -256,7 +256,7 @@ def verdict_sentence(suite: SuiteInfo, verdict: Verdict) -> str:
     name, other = protocol_title(verdict.protocol, suite.titles), protocol_title(LOSSLESS, suite.titles)
     verb, why = judgement(suite, verdict)
     return (
-        f"On {BENCHMARKS.get(verdict.benchmark, verdict.benchmark)}, {name} {verb} {other}, the lossless form without training: "
+        f"On {title_of(verdict.benchmark)}, {name} {verb} {other}, the lossless form without training: "
         f"{why} ({count(verdict.wire)} tokens a message against {count(verdict.lossless_wire)}, "
         f"{count(verdict.total)} in all against {count(verdict.lossless_total)}; {measure(suite)} "
         f"{percent(verdict.reward)} % against {percent(verdict.lossless_reward)} %, "

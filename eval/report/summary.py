@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from eval import statistics
+from eval.benchmarks import title_of
 from eval.report.findings import findings, verdict_sentence, warnings
 from eval.report.load import Run
 from eval.report.model import (
@@ -24,7 +25,7 @@ from eval.report.model import (
     Verdict,
 )
 from eval.report.routing import oracles, routing
-from eval.report.words import BENCHMARKS, FACTS, FAILURES, GRAPH, ORACLE, SHARES, protocol_title
+from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, SHARES, protocol_title
 from eval.statistics import Unit
 from eval.trial import Trial
 
@@ -111,7 +112,7 @@ def _benchmark(
     found = oracles(suite, groups)
     return BenchmarkSummary(
         benchmark=benchmark,
-        title=BENCHMARKS.get(benchmark, benchmark),
+        title=title_of(benchmark),
         tasks=len(tasks),
         trials=sum(len(trials) for trials in groups.values()),
         protocols=tuple(

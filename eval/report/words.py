@@ -89,8 +89,6 @@ PATTERNS: dict[str, tuple[str, str]] = {
 }
 """Computational patterns by the rules of graph_handoff/routing/rules.py, each task under the first that fits."""
 
-BENCHMARKS: dict[str, str] = {"tau2-retail": "tau-bench retail", "tau2-airline": "tau-bench airline"}
-
 FAILURES: dict[str, tuple[str, str]] = {
     "unreadable_handoff": ("Unreadable handoff", "The receiver could not read the text at all."),
     "invalid_graph": ("Invalid graph", "The text gave a graph that breaks a rule of the schema."),
@@ -100,6 +98,7 @@ FAILURES: dict[str, tuple[str, str]] = {
     ),
     "guard_failed": ("Guard failed", "A precondition of the plan did not hold when its turn came."),
     "tool_error": ("Tool error", "The environment refused a call that it accepts when the plan itself is run."),
+    "not_recorded": ("Not recorded", "Only recordings answered, and none of them holds a call that was made."),
     "missing_call": ("Missing call", "A call of the plan was never made."),
     "wrong_argument": ("Wrong argument", "A call was made with another value than the plan has."),
     "wrong_order": ("Wrong order", "The right calls, in an order that leads to another state."),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from data.labels.value_paths import MAX_PLACES, Answer, Kind, Place, keys_are_data
+from data.labels.value_paths import MAX_PLACES, Answer, PathKind, Place, keys_are_data
 from data.labels.words import Words
 from graph_handoff.reference import MAX_PATH, format_path, resolve
 
@@ -40,7 +40,7 @@ def test_a_whole_text() -> None:
 
 def test_plain_fields_are_preferred() -> None:
     result = {"items": [{"id": "abc123"}], "main": {"id": "abc123"}}
-    assert best(result, "abc123") == Place(("main", "id"), (Kind.PLAIN, Kind.PLAIN), ("main", "id"))
+    assert best(result, "abc123") == Place(("main", "id"), (PathKind.PLAIN, PathKind.PLAIN), ("main", "id"))
 
 
 def test_a_selector_takes_the_fewest_conditions() -> None:
@@ -51,7 +51,7 @@ def test_a_selector_with_two_conditions() -> None:
     words = "clicky switches, full size"
     place = best(VARIANTS, "7706410293", words)
     assert format_path(place.path) == ".variants[options.switch type=clicky,options.size=full size].item_id"
-    assert place.kinds == (Kind.PLAIN, Kind.SELECTOR, Kind.PLAIN)
+    assert place.kinds == (PathKind.PLAIN, PathKind.SELECTOR, PathKind.PLAIN)
 
 
 def test_of_equal_selectors_the_shortest() -> None:
@@ -72,7 +72,7 @@ def test_a_selector_never_holds_the_wanted_value() -> None:
 def test_a_selector_must_be_unique() -> None:
     items = [{"name": "Lamp", "id": "abc123"}, {"name": "Lamp", "id": "abc124"}]
     place = best({"items": items}, "abc124", "the lamp")
-    assert (format_path(place.path), place.worst) == (".items[1].id", Kind.INDEX)
+    assert (format_path(place.path), place.worst) == (".items[1].id", PathKind.INDEX)
 
 
 def test_weak_numbers_and_truth_values_are_no_conditions() -> None:
@@ -82,8 +82,8 @@ def test_weak_numbers_and_truth_values_are_no_conditions() -> None:
 
 def test_a_key_from_the_task_before_a_key_that_only_the_answer_tells() -> None:
     table = {"Desk Lamp": "6817146515", "Water Bottle": "8310926033"}
-    assert best(table, "8310926033", "a water bottle").worst is Kind.TASK_KEY
-    assert best(table, "8310926033").worst is Kind.DATA_KEY
+    assert best(table, "8310926033", "a water bottle").worst is PathKind.TASK_KEY
+    assert best(table, "8310926033").worst is PathKind.DATA_KEY
 
 
 def test_a_key_that_is_data_before_an_index() -> None:

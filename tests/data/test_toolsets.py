@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from data.toolsets import ToolsetStore, as_function, read_only_hint, read_tools, toolset_hash
+from data.toolsets import ToolsetStore, as_function, read_tools, toolset_hash
 from graph_handoff.errors import InputError
 
 PARAMETERS = {"type": "object", "properties": {"to": {"type": "string"}, "from": {"type": "string"}}}
@@ -72,10 +72,3 @@ def test_tools_are_read_from_a_file(wrap: Any, tmp_path: Path) -> None:
     path.write_text('"no"')
     with pytest.raises(InputError, match="must hold a list"):
         read_tools(path)
-
-
-def test_hints_are_read_where_mcp_and_converters_put_them() -> None:
-    hint = {"annotations": {"readOnlyHint": True}}
-    assert read_only_hint({**OPENAI, **hint}) is True
-    assert read_only_hint(as_function({**FORMS["mcp"], "annotations": {"readOnlyHint": False}}) or {}) is False
-    assert read_only_hint(OPENAI) is read_only_hint({**OPENAI, "annotations": {"readOnlyHint": "yes"}}) is None

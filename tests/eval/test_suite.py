@@ -29,7 +29,7 @@ from training.run_loop import EXIT_STOPPED, StoppedError
 def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SuiteConfig:
     graphs = tmp_path / "graphs.jsonl"
     graphs.write_text("")
-    monkeypatch.setattr(suite, "load_benchmark", lambda name, graphs, part: benchmark(name, 3))
+    monkeypatch.setattr(suite, "load_benchmark", lambda name, inputs: benchmark(name, 3))
     return SuiteConfig(
         run=tmp_path / "run",
         graphs=graphs,

@@ -18,7 +18,7 @@ from graph_handoff.protocols.routed import Routed
 from graph_handoff.routing import make_router
 from graph_handoff.routing.distilled import DistilledRouter, RouterSettings, describe
 from training.router.artefact import torch_logits, write_settings
-from training.router.model import Architecture, make_model
+from training.router.model import RouterArchitecture, make_model
 from training.router.onnx_export import export_onnx
 
 ORDER = {"properties": {"order_id": {"type": "string"}}}
@@ -40,7 +40,7 @@ def delegation(task: str, tools: Toolset = TOOLS) -> Delegation:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
     """A run folder, and the tokenizer and classifier that it holds."""
     folder = tmp_path_factory.mktemp("router")
-    sizes = Architecture(vocabulary=300, hidden=16, feed_forward=32, layers=2, heads=2, max_tokens=48)
+    sizes = RouterArchitecture(vocabulary=300, hidden=16, feed_forward=32, layers=2, heads=2, max_tokens=48)
     tokenizer, model = make_model(sizes, [describe(delegation(task)) for task in TASKS], seed=0)
     tokenizer.save_pretrained(folder / "model")
     model.save_pretrained(folder / "model")

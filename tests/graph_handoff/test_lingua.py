@@ -30,10 +30,10 @@ def bert(folder: Path, **changes: Any) -> Path:
     """A BERT with random weights and a WordPiece tokenizer of TEXT."""
     from transformers import BertConfig, BertForMaskedLM, BertForTokenClassification, set_seed
 
-    from training.lingua.train import Architecture, make_tokenizer
+    from training.lingua.train import LinguaArchitecture, make_tokenizer
 
     set_seed(3)
-    tokenizer = make_tokenizer(Architecture(vocabulary=300), [TEXT] * 3)
+    tokenizer = make_tokenizer(LinguaArchitecture(vocabulary=300), [TEXT] * 3)
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_labels": 2}
     config = BertConfig(vocab_size=len(tokenizer), max_position_embeddings=512, initializer_range=1.0, **{**sizes, **changes})
     kind = BertForMaskedLM if changes.get("is_decoder") is False else BertForTokenClassification

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from training.router.artefact import Goal, interval
+from training.router.artefact import ThresholdGoal, interval
 from training.router.calibration import (
     at_threshold,
     choose_threshold,
@@ -62,7 +62,7 @@ def test_the_curve_goes_from_most_graphs_to_none() -> None:
 
 
 def test_compression_is_the_share_of_graphs_times_what_each_saves() -> None:
-    goal = Goal(1.0, 0.3, graph_tokens=60, prose_tokens=100)
+    goal = ThresholdGoal(1.0, 0.3, graph_tokens=60, prose_tokens=100)
     assert goal.saving == pytest.approx(0.4)
     scores, targets = [0.2, 0.6, 0.9], [0.0, 0.0, 1.0]
     points = curve(scores, targets, goal.saving)

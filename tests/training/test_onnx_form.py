@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForSequenceClassification, set_seed
 from graph_handoff.errors import ConfigError
 from training.lingua.word_pieces import train_word_pieces
 from training.router import model as router_model
-from training.router.model import Architecture, make_model
+from training.router.model import RouterArchitecture, make_model
 from training.router.onnx_form import for_export
 
 TEXTS = [f"cancel order number {number} of the shop, then tell me its total" for number in range(20)]
@@ -35,7 +35,7 @@ def small_bert(layers: int, tokens: int) -> Any:
 
 
 def small_modernbert(layers: int, tokens: int) -> Any:
-    sizes = Architecture(hidden=32, feed_forward=48, layers=layers, heads=4, window=6, vocabulary=tokens, max_tokens=64)
+    sizes = RouterArchitecture(hidden=32, feed_forward=48, layers=layers, heads=4, window=6, vocabulary=tokens, max_tokens=64)
     return make_model(sizes, TEXTS, seed=0)[1]
 
 
@@ -61,11 +61,11 @@ def test_minilm_keeps_its_lower_layers(tmp_path: Path, monkeypatch: pytest.Monke
     whole.bert.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     monkeypatch.setattr(router_model, "minilm_folder", lambda: tmp_path)
-    _, model = make_model(Architecture(backbone="minilm", layers=2), [], seed=1, freeze_embeddings=True)
+    _, model = make_model(RouterArchitecture(backbone="minilm", layers=2), [], seed=1, freeze_embeddings=True)
     kept = dict(model.bert.named_parameters())
     assert {name.split(".")[2] for name in kept if name.startswith("encoder.")} == {"0", "1"}
     assert all(torch.equal(value, dict(whole.bert.named_parameters())[name]) for name, value in kept.items())
     assert {name for name, value in kept.items() if not value.requires_grad} == {n for n in kept if n.startswith("embeddings.")}
     assert model.config.id2label == {0: "nl", 1: "graph"}
     with pytest.raises(ConfigError, match=r"architecture\.layers.*1 to 4"):
-        make_model(Architecture(backbone="minilm", layers=5), [], seed=1)
+        make_model(RouterArchitecture(backbone="minilm", layers=5), [], seed=1)

@@ -30,7 +30,7 @@ from training.router.examples import (
     split_tasks,
     to_examples,
 )
-from training.router.model import Architecture, make_model, without_signals
+from training.router.model import RouterArchitecture, make_model, without_signals
 from training.router.near_duplicates import NearTexts, fingerprint, together
 from training.router.teacher import ABSTAINS, Lesson, Teacher, read_decisions
 from training.router.train import RouterConfig, _Loss, check_free, goal_of, new_tasks
@@ -227,7 +227,7 @@ def test_deciding_words_decide_and_none_is_to_spare(words: list[str]) -> None:
 def test_signals_are_learnt_beside_the_formats_and_then_taken_off() -> None:
     import torch
 
-    sizes = Architecture(vocabulary=100, hidden=16, feed_forward=16, layers=2, heads=2, max_tokens=32)
+    sizes = RouterArchitecture(vocabulary=100, hidden=16, feed_forward=16, layers=2, heads=2, max_tokens=32)
     _, model = make_model(sizes, [one.delegation.task for one in TASKS], seed=0, signals=["condition", "iteration"])
     assert model.config.id2label == {0: "nl", 1: "graph", 2: "condition", 3: "iteration"}
     ids = torch.arange(12)[None]
@@ -312,7 +312,7 @@ def test_an_answer_that_decides_nothing_is_no_lesson(tmp_path: Path) -> None:
 def test_what_is_refused_leaves_the_folder_free(
     changes: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(router, "routing_tasks", lambda sources, corpus: (TASKS, Counter()))
+    monkeypatch.setattr(router, "routing_tasks", lambda sources, public, corpus: (TASKS, Counter()))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "public").mkdir()
     (tmp_path / "nothing.jsonl").touch()
@@ -368,7 +368,7 @@ def test_what_route_writes_is_read_as_decisions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("hidden", "heads"), [(97, 1), (32, 32), (96, 5)])
 def test_heads_share_the_features_in_pairs(hidden: int, heads: int) -> None:
     with pytest.raises(ValueError, match="multiple of twice the `heads`"):
-        Architecture(hidden=hidden, heads=heads)
+        RouterArchitecture(hidden=hidden, heads=heads)
 
 
 class StopError(RuntimeError):
@@ -379,7 +379,7 @@ def config(folder: Path, **changes: Any) -> RouterConfig:
     sizes = {"vocabulary": 200, "hidden": 16, "feed_forward": 16, "layers": 1, "heads": 2, "max_tokens": 32, "dropout": 0.1}
     values = {
         "run": folder,
-        "corpus": folder.parent / "public",
+        "public": folder.parent / "public",
         "held_out": ("bank",),
         "steps": 20,
         "eval_steps": 5,
@@ -391,7 +391,7 @@ def config(folder: Path, **changes: Any) -> RouterConfig:
 def test_a_stopped_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from transformers import Trainer
 
-    monkeypatch.setattr(router, "routing_tasks", lambda sources, corpus: (TASKS, Counter()))
+    monkeypatch.setattr(router, "routing_tasks", lambda sources, public, corpus: (TASKS, Counter()))
     (tmp_path / "public").mkdir()
     assert router.run(config(tmp_path / "whole")) == 0
     step = Trainer.training_step

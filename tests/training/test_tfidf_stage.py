@@ -20,7 +20,7 @@ from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.tfidf import load_table
 from graph_handoff.tokens import count_tokens
-from training.tfidf import Point, TfIdfConfig, best, run
+from training.tfidf import SharePoint, TfIdfConfig, best, run
 
 pytest.importorskip("tau2")
 
@@ -28,9 +28,9 @@ from data.environments.gold import replay_gold
 
 
 def test_the_greatest_fidelity_wins_and_of_equal_ones_the_fewest_tokens() -> None:
-    assert best([Point(0.1, 0.2, 10), Point(0.5, 0.4, 50), Point(0.9, 0.4, 90)]).keep == 0.5
-    assert best([Point(0.9, 0.4, 90), Point(0.5, 0.4, 50), Point(0.1, 0.5, 95)]).keep == 0.1
-    assert best([Point(0.2, 0.0, 20), Point(0.1, 0.0, 10)]).keep == 0.1
+    assert best([SharePoint(0.1, 0.2, 10), SharePoint(0.5, 0.4, 50), SharePoint(0.9, 0.4, 90)]).keep == 0.5
+    assert best([SharePoint(0.9, 0.4, 90), SharePoint(0.5, 0.4, 50), SharePoint(0.1, 0.5, 95)]).keep == 0.1
+    assert best([SharePoint(0.2, 0.0, 20), SharePoint(0.1, 0.0, 10)]).keep == 0.1
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def config(tmp_path: Path, delegations: list[Delegation]) -> TfIdfConfig:
 def test_the_stage_writes_the_share_that_did_best(config: TfIdfConfig, delegations: list[Delegation]) -> None:
     assert run(config) == 0
     metrics = orjson.loads((config.run / "metrics.json").read_bytes())
-    points = [Point(**point) for point in metrics["curve"]]
+    points = [SharePoint(**point) for point in metrics["curve"]]
     assert [point.keep for point in points] == [0.1, 0.5, 1.0]
     assert points[0].tokens < points[1].tokens < points[2].tokens
     assert all(point.fidelity * 6 == pytest.approx(round(point.fidelity * 6)) for point in points)  # six tasks: no sampled one

@@ -162,7 +162,7 @@ def test_the_ablation_never_looks_at_a_graph(corpus: Path, tmp_path: Path, monke
 def test_a_pretrained_base_goes_the_same_way(corpus: Path, tmp_path: Path) -> None:
     from transformers import BertConfig, BertForMaskedLM
 
-    tokenizer = lingua.make_tokenizer(lingua.Architecture(vocabulary=200), [Prose().encode(delegation(1), 0)] * 3)
+    tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=200), [Prose().encode(delegation(1), 0)] * 3)
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **sizes)).save_pretrained(tmp_path / "base")
     tokenizer.save_pretrained(tmp_path / "base")
@@ -174,15 +174,15 @@ def test_a_pretrained_base_goes_the_same_way(corpus: Path, tmp_path: Path) -> No
 
 def test_the_same_texts_give_the_same_tokenizer() -> None:
     texts = [Prose().encode(delegation(number), 0) for number in range(12)]
-    first, *others = [lingua.make_tokenizer(lingua.Architecture(vocabulary=150), texts).get_vocab() for _ in range(4)]
+    first, *others = [lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=150), texts).get_vocab() for _ in range(4)]
     assert all(other == first for other in others)
 
 
 def test_heads_start_beside_the_word() -> None:
     import torch
 
-    tokenizer = lingua.make_tokenizer(lingua.Architecture(), ["some words to learn from"] * 3)
-    model = lingua.make_model(lingua.Architecture(layers=1), tokenizer, 0).eval()
+    tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(), ["some words to learn from"] * 3)
+    model = lingua.make_model(lingua.LinguaArchitecture(layers=1), tokenizer, 0).eval()
     model.set_attn_implementation("eager")
     with torch.no_grad():
         found = model(input_ids=torch.randint(5, len(tokenizer), (1, 60)), output_attentions=True).attentions[0][0]
@@ -191,7 +191,7 @@ def test_heads_start_beside_the_word() -> None:
 
 def test_examples_cover_a_long_text_and_label_every_token(corpus: Path) -> None:
     text = Prose().encode(delegation(2), 0) * 8
-    tokenizer = lingua.make_tokenizer(lingua.Architecture(vocabulary=120), [text])
+    tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=120), [text])
     kept = [place % 3 == 0 for place in range(len(split_pieces(text)))]
     examples = lingua.make_examples(text, kept, tokenizer)
     assert len(examples) > 1

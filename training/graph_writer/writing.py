@@ -37,7 +37,7 @@ PIECES = r"[@&]\d+|\n|\d+|[^@&\n\d]+"
 """Merges may span words, but not placeholders, numbers and lines."""
 
 
-class Architecture(Config):
+class WriterArchitecture(Config):
     """The model: a pretrained one by id and revision, or a Qwen2 of these sizes from scratch."""
 
     base: str | None = None
@@ -65,7 +65,7 @@ class Lora(Config):
 class WriterConfig(RunConfig):
     """What SFT and GRPO of a graph writer have in common."""
 
-    architecture: Architecture = Architecture()
+    architecture: WriterArchitecture = WriterArchitecture()
     lora: Lora | None = None
     """None trains all weights."""
     reads: Reads = "prose"

@@ -39,7 +39,7 @@ SHARPNESS = 1.5
 """Of the first attention: the softmax's largest weight is then near 1."""
 
 
-class Architecture(Config):
+class LinguaArchitecture(Config):
     """The model: a pretrained one by id and revision, or a BERT of these sizes from scratch."""
 
     base: str | None = None
@@ -62,7 +62,7 @@ class LinguaConfig(RunConfig):
     """Training of the token classifier."""
 
     run: Path = Path("checkpoints/lingua-tiny")
-    architecture: Architecture = Architecture()
+    architecture: LinguaArchitecture = LinguaArchitecture()
     supervision: Literal["graph", "keywords"] = "graph"
     """`graph`: keep what the graph needs. `keywords`: keep the words of the greatest idf, without a look at the graph."""
     keep: float = Field(0.35, gt=0, le=1)
@@ -83,7 +83,7 @@ class LinguaConfig(RunConfig):
 CONFIG = LinguaConfig
 
 
-class Row(NamedTuple):
+class LinguaRow(NamedTuple):
     """One text of the corpus."""
 
     text: str
@@ -92,7 +92,7 @@ class Row(NamedTuple):
     source: str
 
 
-class Example(NamedTuple):
+class TokenExample(NamedTuple):
     """What the model sees: at most MAX_TOKENS tokens of a text, each with its label (1: keep)."""
 
     tokens: list[int]
@@ -135,13 +135,14 @@ def _fit(config: LinguaConfig) -> None:
     say(f"model: {config.run}")
 
 
-def _rows(corpus: Path) -> dict[str, list[Row]]:
+def _rows(corpus: Path) -> dict[str, list[LinguaRow]]:
     return {
-        split: [Row(row.prose, row.plan, row.tools, row.source) for row in part] for split, part in read_corpus(corpus).items()
+        split: [LinguaRow(row.prose, row.plan, row.tools, row.source) for row in part]
+        for split, part in read_corpus(corpus).items()
     }
 
 
-def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[Row]]) -> dict[str, list[list[bool]]]:
+def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[LinguaRow]]) -> dict[str, list[list[bool]]]:
     """Which pieces of each text are to stay. Those of the graph take a while to find and are kept in the run folder.
 
     The held-out texts are labelled after the training texts with the same memory, so that of several ways to keep the same facts
@@ -166,7 +167,7 @@ def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[Row]]) -> dict[str
     return labels
 
 
-def make_tokenizer(config: Architecture, texts: Sequence[str]) -> PreTrainedTokenizerFast:
+def make_tokenizer(config: LinguaArchitecture, texts: Sequence[str]) -> PreTrainedTokenizerFast:
     """The base's tokenizer, or a cased WordPiece tokenizer of the training texts."""
     from transformers import AutoTokenizer
 
@@ -175,13 +176,13 @@ def make_tokenizer(config: Architecture, texts: Sequence[str]) -> PreTrainedToke
     return train_word_pieces(texts, config.vocabulary, lowercase=False)
 
 
-def _revision(config: Architecture) -> str | None:
+def _revision(config: LinguaArchitecture) -> str | None:
     if config.revision is None and not Path(str(config.base)).is_dir():
         raise ConfigError("a base from the Hub needs its revision", field="architecture.revision")
     return config.revision
 
 
-def make_examples(text: str, kept: Sequence[bool], tokenizer: Any) -> list[Example]:
+def make_examples(text: str, kept: Sequence[bool], tokenizer: Any) -> list[TokenExample]:
     """A text in parts of at most MAX_TOKENS tokens; a token has the label of the piece that it begins in."""
     marks = bytearray(len(text) + 1)
     for (start, end), keep in zip(split_pieces(text), kept, strict=True):
@@ -191,7 +192,7 @@ def make_examples(text: str, kept: Sequence[bool], tokenizer: Any) -> list[Examp
     labels = [int(marks[start]) for start, _ in encoded["offset_mapping"]]
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
     return [
-        Example([first, *ids[at : at + MAX_TOKENS], last], [IGNORED, *labels[at : at + MAX_TOKENS], IGNORED])
+        TokenExample([first, *ids[at : at + MAX_TOKENS], last], [IGNORED, *labels[at : at + MAX_TOKENS], IGNORED])
         for at in range(0, len(ids), MAX_TOKENS)
     ]
 
@@ -200,7 +201,7 @@ LABELS = {0: "drop", 1: "keep"}
 """In the order that LLMLingua-2 reads them in."""
 
 
-def make_model(config: Architecture, tokenizer: Any, seed: int) -> PreTrainedModel:
+def make_model(config: LinguaArchitecture, tokenizer: Any, seed: int) -> PreTrainedModel:
     """A token classifier with the LABELS."""
     from transformers import AutoModelForTokenClassification, BertConfig, BertForTokenClassification, set_seed
 
@@ -265,7 +266,9 @@ def _look_beside(model: Any) -> None:
                 attention.key.weight[rows, :size] = SHARPNESS * torch.eye(size)
 
 
-def make_trainer(config: LinguaConfig, model: PreTrainedModel, tokenizer: Any, examples: Mapping[str, Sequence[Example]]) -> Any:
+def make_trainer(
+    config: LinguaConfig, model: PreTrainedModel, tokenizer: Any, examples: Mapping[str, Sequence[TokenExample]]
+) -> Any:
     """A Trainer over the labelled examples; the loss weighs the tokens that are to be kept."""
     from transformers import Trainer, TrainingArguments
 
@@ -286,7 +289,7 @@ def make_trainer(config: LinguaConfig, model: PreTrainedModel, tokenizer: Any, e
     )
 
 
-def _dataset(examples: Iterable[Example]) -> Any:
+def _dataset(examples: Iterable[TokenExample]) -> Any:
     from datasets import Dataset
 
     rows = list(examples)
@@ -343,7 +346,7 @@ def _scores(found: Any) -> dict[str, float]:
     return {"f1": f1, "precision": precision, "recall": recall, "kept": float(given.mean())}
 
 
-def measure(model: Path, rows: Sequence[Row]) -> dict[str, Any]:
+def measure(model: Path, rows: Sequence[LinguaRow]) -> dict[str, Any]:
     """Held-out texts, compressed through the library by the classifier's own threshold: how short they get, and what the reader
     of free text makes of them beside the full texts."""
     from graph_handoff.graph_metrics import compare

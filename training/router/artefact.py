@@ -13,7 +13,7 @@ from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.files import write_text
 from graph_handoff.routing.distilled import ROUTER_FILE, Classifier, Precision, RouterSettings, describe
 from training.router.calibration import (
-    Point,
+    CurvePoint,
     at_threshold,
     choose_threshold,
     curve,
@@ -22,7 +22,7 @@ from training.router.calibration import (
     reliability,
     to_scores,
 )
-from training.router.examples import Example
+from training.router.examples import RoutingExample
 from training.router.onnx_export import check_same, export_onnx
 
 LEAST_INT8_AGREEMENT = 0.99
@@ -38,7 +38,7 @@ Values = dict[str, list[float]]
 """Split -> one number a task."""
 
 
-class Goal(NamedTuple):
+class ThresholdGoal(NamedTuple):
     """What the threshold is chosen for."""
 
     most_regressions: float
@@ -55,7 +55,7 @@ class Goal(NamedTuple):
         known = self.graph_tokens is not None and self.prose_tokens
         return 1 - self.graph_tokens / self.prose_tokens if known else None  # type: ignore[operator]
 
-    def is_met_by(self, point: Point) -> bool:
+    def is_met_by(self, point: CurvePoint) -> bool:
         enough = self.least_compression == 0 or (point.compression or 0) >= self.least_compression
         return enough and point.regressions <= self.most_regressions
 
@@ -67,16 +67,16 @@ class Calibrated(NamedTuple):
     scores: Values
     before: list[float]
     """The scores on the test split without a temperature."""
-    chosen: Point
+    chosen: CurvePoint
 
 
 def conclude(
     run: Path,
     model: Any,
-    splits: Mapping[str, Sequence[Example]],
+    splits: Mapping[str, Sequence[RoutingExample]],
     *,
     max_tokens: int,
-    goal: Goal,
+    goal: ThresholdGoal,
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Export, compare, calibrate, choose the threshold, write `router.json`; returns the metrics.
@@ -122,7 +122,7 @@ def conclude(
     return {**metrics, "teacher": about["teacher"]}
 
 
-def calibrate(margins: Values, targets: Values, goal: Goal) -> Calibrated:
+def calibrate(margins: Values, targets: Values, goal: ThresholdGoal) -> Calibrated:
     """Temperature and threshold of one precision."""
     temperature = fit_temperature(margins["calibration"], targets["calibration"])
     scores = {name: to_scores(values, temperature) for name, values in margins.items()}
@@ -132,7 +132,7 @@ def calibrate(margins: Values, targets: Values, goal: Goal) -> Calibrated:
     )
 
 
-def achievements(used: Calibrated, test: list[float], goal: Goal) -> dict[str, Any]:
+def achievements(used: Calibrated, test: list[float], goal: ThresholdGoal) -> dict[str, Any]:
     """The goal, and the rates and tables behind `router.json`'s threshold; those of the test split decide nothing."""
     scores = used.scores["test"]
     return {
@@ -150,7 +150,9 @@ def write_settings(run: Path, settings: RouterSettings) -> None:
     write_text(run / MODEL_FOLDER / ROUTER_FILE, text + "\n")
 
 
-def check_exports(run: Path, model: Any, classifier: Classifier, examples: Sequence[Example], max_tokens: int) -> dict[str, Any]:
+def check_exports(
+    run: Path, model: Any, classifier: Classifier, examples: Sequence[RoutingExample], max_tokens: int
+) -> dict[str, Any]:
     """How far ONNX, and the model that transformers loads again, are from the trained one. Raises ExportError past 1e-4."""
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -181,7 +183,7 @@ def torch_logits(model: Any, tokenizer: Any, texts: Sequence[str], max_tokens: i
     return rows
 
 
-def margins_of(classifier: Classifier, splits: Mapping[str, Sequence[Example]]) -> Values:
+def margins_of(classifier: Classifier, splits: Mapping[str, Sequence[RoutingExample]]) -> Values:
     """Logit of the graph minus that of prose."""
     found = {}
     for name, part in splits.items():

@@ -73,7 +73,7 @@ def expected_calibration_error(scores: Sequence[float], targets: Sequence[float]
     return sum(b.count * abs(b.confidence - b.accuracy) for b in reliability(scores, targets)) / len(scores)
 
 
-class Point(NamedTuple):
+class CurvePoint(NamedTuple):
     """What a threshold does on a split."""
 
     threshold: float
@@ -87,13 +87,13 @@ class Point(NamedTuple):
     """Share of the tokens of all-prose that is saved, where the costs of both formats are known."""
 
 
-def at_threshold(scores: Sequence[float], targets: Sequence[float], threshold: float, saving: float | None = None) -> Point:
+def at_threshold(scores: Sequence[float], targets: Sequence[float], threshold: float, saving: float | None = None) -> CurvePoint:
     """A delegation goes as a graph where its score is above the threshold. `saving` is the share of its tokens that a delegation
     saves as a graph, on average."""
     sent = [(score > threshold, target) for score, target in zip(scores, targets, strict=True)]
     count = len(sent)
     share = sum(graph for graph, _ in sent) / count
-    return Point(
+    return CurvePoint(
         threshold,
         share,
         sum(1 - target for graph, target in sent if graph) / count,
@@ -104,7 +104,7 @@ def at_threshold(scores: Sequence[float], targets: Sequence[float], threshold: f
 
 def choose_threshold(
     scores: Sequence[float], targets: Sequence[float], most_regressions: float, least: float = 0.5, saving: float | None = None
-) -> Point:
+) -> CurvePoint:
     """The greatest share of graphs with at most `most_regressions`; no threshold below `least`, so that a graph is never sent
     against the router's own belief. At 1 everything is prose: there is always one, and whether it compresses enough the caller
     sees."""
@@ -118,6 +118,6 @@ def choose_threshold(
     return max(met, key=lambda point: (point.graph_share, -point.threshold))
 
 
-def curve(scores: Sequence[float], targets: Sequence[float], saving: float | None = None, points: int = 21) -> list[Point]:
+def curve(scores: Sequence[float], targets: Sequence[float], saving: float | None = None, points: int = 21) -> list[CurvePoint]:
     """Cost against quality: what thresholds from 0 to 1 would do, in even steps."""
     return [at_threshold(scores, targets, step / (points - 1), saving) for step in range(points)]

