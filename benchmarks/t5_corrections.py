@@ -19,8 +19,9 @@ from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.graph_metrics import compare
+from graph_handoff.linearization.value_line import write_values
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
-from graph_handoff.protocols.t5.protocol import T5, write_values
+from graph_handoff.protocols.t5.protocol import T5
 from graph_handoff.tokens import count_tokens
 from training.t5.train import T5Architecture, make_model
 

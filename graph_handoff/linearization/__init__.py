@@ -4,5 +4,6 @@
 - `lines`, `memory`: what a line says, and what earlier lines have named.
 - `writer`, `reader`: plan -> lines of words -> plan. `line_text`: words -> short signs, for people and for delta.
 - `automaton`, `constraint`: which word, and which token, may come next.
+- `value_line`: the values that were lifted out, as text.
 - `vocabulary`, `graph_tokens`, `text_tokens`: words -> tokens of a model.
 """

@@ -20,12 +20,13 @@ from graph_handoff.errors import CodecError, ConfigError, GraphError, InputError
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.grammar import MARKS
 from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
+from graph_handoff.linearization.value_line import read_values, write_values
 from graph_handoff.linearization.vocabulary import Vocabulary
 from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
-from graph_handoff.protocols.t5.protocol import T5, read_values, write_values
+from graph_handoff.protocols.t5.protocol import T5
 from graph_handoff.protocols.t5.rank_correction import RankCorrection, check_sum, read_corrections, write_corrections
 from graph_handoff.reference import Reference
 from graph_handoff.tokens import count_tokens

@@ -25,12 +25,12 @@ from graph_handoff.linearization.line_text import Words
 from graph_handoff.linearization.lines import PlanLine, plan_of
 from graph_handoff.linearization.memory import NEW, Memory
 from graph_handoff.linearization.reader import read_line
+from graph_handoff.linearization.value_line import read_values, write_values
 from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.delta.edit_script import EditScripts
 from graph_handoff.protocols.delta.plan_library import PlanLibrary
-from graph_handoff.protocols.t5.protocol import read_values, write_values
 from graph_handoff.scalar import Scalar, dumps
 from graph_handoff.tokens import count_tokens
 

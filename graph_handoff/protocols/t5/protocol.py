@@ -20,13 +20,12 @@ from graph_handoff.artefacts import count_parameters, find_run, model_folder, ru
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.faithfulness import check_faithful, sources_of
+from graph_handoff.linearization.value_line import MAX_VALUES, read_values, write_values
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
 from graph_handoff.protocols.t5.rank_correction import check_sum, read_corrections, write_corrections
-from graph_handoff.scalar import WORD_STOPS, Scalar, format_scalar, scan_scalar
 
 PLAIN_MARK = "!"
-MAX_VALUES = 500
 MAX_TEXT = 20_000
 
 
@@ -94,24 +93,3 @@ class T5:
     def model_info(self) -> dict[str, Any]:
         """What the report says of the model behind the protocol."""
         return run_info(self.folder, count_parameters(self.autoencoder.model))
-
-
-def write_values(values: tuple[Scalar, ...]) -> str:
-    """The values of a plan in one line."""
-    return " ".join(format_scalar(value, WORD_STOPS, "string") for value in values)
-
-
-def read_values(text: str) -> list[Scalar]:
-    """The inverse of `write_values`. Raises CodecError."""
-    values: list[Scalar] = []
-    at = 0
-    while at < len(text):
-        value, at = scan_scalar(text, at, WORD_STOPS, "string")
-        values.append(value)
-        if len(values) > MAX_VALUES:
-            raise CodecError(f"more than {MAX_VALUES} values")
-        if at < len(text):
-            if text[at] != " ":
-                raise CodecError("values are separated by a space", found=text[at : at + 20])
-            at += 1
-    return values
