@@ -55,7 +55,7 @@ def entries(runs: Path, corpus: Path, scratch: Path) -> Iterator[Entry]:
         except InputError:
             say(f"left out: {name}, for {runs / run} is not there")
             continue
-        parameters = int(getattr(protocol, "model_info", dict)().get("parameters", 0))
+        parameters = int((protocol.model_info() or {}).get("parameters", 0))
         if name != "LLMLingua-2":
             sizes.setdefault(parameters, []).append(name)
         yield Entry(name, protocol, parameters)

@@ -2,7 +2,7 @@
 
 Parts: `chance` (how often values match by chance), `replay` (labels carried out in the real environments), `shares` (where
 literals come from, kinds of path steps), `speed` (against json.loads), `tokens` (JSON and compact). The gold plans need the
-benchmark package, the recordings `../shared/data`. Takes about two minutes.
+benchmark package, the recordings those of configs/import/public.yaml. Takes about two minutes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,13 +21,14 @@ from statistics import mean
 from typing import Any
 
 from data.environments import load_environment
-from data.environments.base import Environment, result_value
+from data.environments.base import BenchmarkEnvironment, result_value
 from data.environments.gold import replay_gold
+from data.labelled import LabelledGraph
 from data.labels.dataflow import Labelled, label
 from data.labels.domain_facts import facts_of
 from data.labels.match_strength import Grade, grade
 from data.labels.order import is_id
-from data.labels.record import LabelledGraph, label_line
+from data.labels.record import label_line
 from data.labels.replay import Replay, feeding, run_plan, run_recorded, some_order, with_steps
 from data.labels.value_paths import Answer, field_of, keys_are_data
 from data.labels.words import Words
@@ -46,7 +47,7 @@ from graph_handoff.scalar import dumps
 from graph_handoff.schema import NodeType
 from graph_handoff.tokens import count_tokens
 
-RECORDINGS = Path(__file__).resolve().parents[2] / "shared" / "data" / "trajectories"
+RECORDINGS = Path("data/store/public")
 ORDERS = 20
 """Random orders a task."""
 ROUNDS, BATCH = 15, 20
@@ -68,7 +69,7 @@ def recorded(pattern: str) -> tuple[Trajectory, ...]:
     return tuple(found)
 
 
-def environment_of(trajectory: Trajectory) -> Environment:
+def environment_of(trajectory: Trajectory) -> BenchmarkEnvironment:
     return load_environment(f"tau2-{trajectory.task.domain}")
 
 
@@ -325,7 +326,8 @@ def _round(lines: list[bytes]) -> tuple[float, float]:
     """Seconds of processor time for json.loads and for a label of every line."""
     times = [0.0, 0.0]
     for start in range(0, len(lines), BATCH):
-        for place, work in enumerate((json.loads, _label)):
+        works: tuple[Callable[[bytes], object], ...] = (json.loads, _label)
+        for place, work in enumerate(works):
             before = time.process_time()
             for line in lines[start : start + BATCH]:
                 work(line)

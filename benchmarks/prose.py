@@ -33,7 +33,8 @@ from graph_handoff.protocols.prose.reader import read_text
 from graph_handoff.protocols.tfidf import Keywords, fit
 from graph_handoff.tokens import count_tokens
 
-WHO_AND_WHEN = Path(__file__).resolve().parents[2] / "shared" / "data" / "handoffs" / "who_and_when_handcrafted_20.json.gz"
+WHO_AND_WHEN = Path("data/store/public/who_and_when_handcrafted_20.json.gz")
+"""The hand-crafted part of Who&When (Kevin355/Who_and_When on the Hub), one JSON array."""
 KEEP = 0.5
 """Share of the words that TF-IDF keeps here."""
 PUBLISHED = 730

@@ -2,9 +2,11 @@
 
 Every plan is executed twice: in the real environment, whose score is the truth, and in an environment that knows only the
 trajectory of that task. Plans are what each untrained protocol's receiver reads, and the labelled plans with one fault each.
+Faults that add a call are shown apart: what a call that was never made does, no recording can tell.
+
 Gold plans need the benchmark package; `--recordings FOLDER` adds the public trajectories (tau2_*_retail.json.gz,
 tau2_*_airline.json.gz, of https://github.com/sierra-research/tau2-bench). `--writes` says who tells which tools write:
-`environment` (as a user would) or `recordings` (schema hints, recorded effects, names). `--list FILE` writes every disagreement.
+`recordings` (recorded effects, then names) or `environment` (as a user would). `--list FILE` writes every disagreement.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from data.environments.base import BenchmarkEnvironment, EnvironmentCallError
 from data.environments.gold import replay_gold
 from data.environments.recorded import RecordedEnvironment, Recording
 from data.environments.tau2_score import report_findings
-from data.environments.writes import Verdict, which_write
+from data.environments.writes import WriteVerdict, which_write
 from data.labels.record import label_trajectory
 from data.labels.replay import run_recorded, some_order, with_steps
 from data.sources import SOURCES, detect
@@ -39,7 +41,15 @@ from graph_handoff.reference import Reference, references
 
 PROTOCOLS = ("nl", "ngh", "ngh-bare", "compact")
 SEEDS = (0, 1, 2)
-FAULTS = ("drop", "swap", "shuffle", "value", "reference", "repeat", "add")
+FAULTS = {
+    "drop": "a step left out",
+    "swap": "two steps exchanged",
+    "shuffle": "another order that data flow allows",
+    "value": "another value in an argument",
+    "reference": "another reference in an argument",
+}
+ADDED = {"repeat": "a step made twice", "add": "a step more, with another value"}
+"""Faults that add a call."""
 TRIES = 3
 """Plans of each fault for each task."""
 
@@ -75,7 +85,7 @@ class Trial:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path)
-    parser.add_argument("--writes", choices=("environment", "recordings"), default="environment")
+    parser.add_argument("--writes", choices=("environment", "recordings"), default="recordings")
     parser.add_argument("--limit", type=int, help="recordings of each file")
     parser.add_argument("--list", type=Path)
     options = parser.parse_args()
@@ -96,7 +106,7 @@ def main() -> None:
         options.list.write_bytes(b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in disagreeing))
 
 
-def verdicts_of(environment: BenchmarkEnvironment, every: Sequence[Trajectory], told_by: str) -> dict[str, Verdict]:
+def verdicts_of(environment: BenchmarkEnvironment, every: Sequence[Trajectory], told_by: str) -> dict[str, WriteVerdict]:
     """Which tools write, and how many of the verdicts on the tools of the benchmark are right."""
     names = [schema["name"] for schema in environment.tools]
     writes = [name for name in names if environment.is_write(name)]
@@ -113,7 +123,7 @@ def verdicts_of(environment: BenchmarkEnvironment, every: Sequence[Trajectory], 
 
 
 def judge(
-    group: str, found: Sequence[Trajectory], environment: BenchmarkEnvironment, verdicts: dict[str, Verdict]
+    group: str, found: Sequence[Trajectory], environment: BenchmarkEnvironment, verdicts: dict[str, WriteVerdict]
 ) -> Iterator[Trial]:
     """Every plan of every task of a group. A recording that the environment does not repeat is left out, and counted."""
     tools, writing = Toolset.from_schemas(environment.tools), frozenset(name for name, v in verdicts.items() if v.writes)
@@ -170,7 +180,7 @@ def by_protocols(case: Case) -> Iterator[tuple[str, Plan]]:
 def with_faults(case: Case) -> Iterator[tuple[str, Plan]]:
     """The plan with one fault, each different plan once."""
     seen = {case.plan.to_graph().dumps()}
-    for kind in FAULTS:
+    for kind in (*FAULTS, *ADDED):
         for number in range(TRIES):
             made = faulty(case.plan, kind, random.Random(f"{case.trajectory.id}/{kind}/{number}"))
             if made is not None and (text := repr(made)) not in seen:
@@ -241,14 +251,20 @@ def inserted(plan: Plan, at: int, step: Step) -> Plan:
 
 
 def report(trials: Sequence[Trial]) -> None:
-    """Agreement by group and by kind of plan."""
-    for title, key in (("by group", "group"), ("by kind of plan", "kind")):
-        rows = []
-        for name in [*dict.fromkeys(getattr(trial, key) for trial in trials), "all"]:
-            own = [trial for trial in trials if name in (getattr(trial, key), "all")]
-            rows.append((name, *_figures(own)))
-        columns = ("", "trials", "true reward 1", "agree", "agreement %", "true 1, verdict 0", "true 0, verdict 1")
-        table(columns, rows, title)
+    """Agreement by group and by kind of plan, plans with a call too many apart."""
+    known = [trial for trial in trials if trial.kind not in ADDED]
+    _show("by recordings", "group", known)
+    _show("by kind of plan", "kind", known)
+    _show("plans with a call too many", "kind", [trial for trial in trials if trial.kind in ADDED])
+
+
+def _show(title: str, key: str, trials: Sequence[Trial]) -> None:
+    rows = []
+    for name in [*dict.fromkeys(getattr(trial, key) for trial in trials), "all"]:
+        own = [trial for trial in trials if name in (getattr(trial, key), "all")]
+        words = FAULTS.get(name) or ADDED.get(name)
+        rows.append((f"{name}: {words}" if words else name, *_figures(own)))
+    table(("", "trials", "true 1", "agree", "agreement %", "true 1, verdict 0", "true 0, verdict 1"), rows, title)
 
 
 def _figures(trials: Sequence[Trial]) -> tuple[Any, ...]:

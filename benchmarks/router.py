@@ -29,7 +29,7 @@ from graph_handoff.routing.llm import overhead
 
 RUNS = {"tiny": "router-tiny", "MiniLM": "router-minilm"}
 TASKS, PEER_TASKS, STARTS, ROUNDS = 300, 10, 5, 12
-LOAD = "import sys; from graph_handoff import load_router; load_router(sys.argv[1], sys.argv[2])"
+LOAD = "import sys; from graph_handoff import load_router; load_router(sys.argv[1], precision=sys.argv[2])"
 
 
 def delegations() -> list[Delegation]:
@@ -83,7 +83,7 @@ def peer() -> Callable[[list[int]], Any]:
 
 def load(runs: Path) -> dict[tuple[str, str], DistilledRouter]:
     """The routers there are, by name and precision."""
-    found = {}
+    found: dict[tuple[str, str], DistilledRouter] = {}
     for name, run in RUNS.items():
         try:
             found |= {(name, precision): DistilledRouter(runs / run, precision) for precision in FILES}

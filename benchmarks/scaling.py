@@ -66,7 +66,7 @@ def train(model: str, size: int, seed: int, arguments: argparse.Namespace) -> Po
     available = training_plans(config.corpus)
     if size > available:
         raise ConfigError(
-            "the corpus has fewer training plans", file=config.corpus, field="--sizes", found=size, allowed=available
+            "the corpus has fewer training plans", file=config.corpus, field="--sizes", found=size, allowed=str(available)
         )
     module.run(config)
     metrics = read_metrics(run)

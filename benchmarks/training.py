@@ -15,6 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -236,7 +237,7 @@ def measure(loop: Loop, rounds: int) -> tuple[float, float]:
             with tempfile.TemporaryDirectory() as folder:
                 if is_ours:
                     trainer, config = loop.ours(Path(folder))
-                    ours.append(timed(lambda made, config=config: train(made, config), trainer))
+                    ours.append(timed(partial(train, config=config), trainer))
                 else:
                     trainer = loop.plain(Path(folder))
                     trainer.add_callback(epoch_order())

@@ -14,6 +14,7 @@ import orjson
 from pydantic import Field
 
 from data.labelled import LabelledGraph, read_graphs
+from data.recordings import ADVICE, write_recordings
 from data.toolsets import ToolsetStore
 from graph_handoff.artefacts import MANIFEST_FILE
 from graph_handoff.codec import CODECS, load_codec
@@ -37,6 +38,9 @@ class CorpusConfig(Config):
 
     inputs: tuple[Path, ...] = (Path("data/store/graphs.jsonl"),)
     """Labelled graphs, as `handoff label` writes them."""
+    trajectories: tuple[Path, ...] = ()
+    """The trajectories of the graphs. Those that no environment can execute go into the corpus, and answer their calls where a
+    stage executes plans (`train tfidf`, GRPO's `execution`)."""
     out: Path = Path("data/store/corpus")
     """The dataset's folder; it is replaced as a whole."""
     validation: float = Field(0.1, gt=0, lt=0.5)
@@ -120,6 +124,11 @@ class CorpusRow(NamedTuple):
     """The environment that can execute the plan; None where only what was recorded is known."""
 
     @property
+    def task(self) -> str:
+        """Its task, as its environment knows it: without one, a recording is a task of its own."""
+        return self.id if self.environment is None else self.delegation.id
+
+    @property
     def plan(self) -> Plan:
         return Plan.from_graph(self.delegation.graph)
 
@@ -128,8 +137,9 @@ class CorpusRow(NamedTuple):
         return self.delegation.tools
 
 
-def read_corpus(folder: Path) -> dict[Split, list[CorpusRow]]:
-    """The rows of a corpus that `run` wrote. Raises InputError where the folder holds none."""
+def read_corpus(folder: Path, needs: Iterable[Split] = ()) -> dict[Split, list[CorpusRow]]:
+    """The rows of a corpus that `run` wrote. Raises InputError where the folder holds none, or a split is empty that the stage
+    `needs`."""
     from datasets import load_from_disk
 
     toolsets = ToolsetStore(folder)
@@ -146,7 +156,10 @@ def read_corpus(folder: Path) -> dict[Split, list[CorpusRow]]:
             record["id"], record["source"], record["domain"], delegation, record["prose"], record["environment"] or None
         )
 
-    return {split: [row(record) for record in dataset[split]] for split in SPLITS}
+    for split in needs:
+        if split not in dataset:
+            raise InputError(f"the split {split} is empty, and this stage needs it: make a corpus of more tasks", file=folder)
+    return {split: [row(record) for record in dataset.get(split, ())] for split in SPLITS}
 
 
 def assign(record: LabelledGraph, config: CorpusConfig) -> Split:
@@ -166,16 +179,25 @@ def _place(domain: str, task: str) -> float:
 
 
 def fill_splits(rows: Sequence[dict[str, Any]]) -> None:
-    """Give an empty `test`, then an empty `validation`, one task of `train`, where that has another: the one whose hash came
-    nearest. A benchmark's own training task never becomes a held-out one."""
-    for split in ("test", "validation"):
-        learnt = [row for row in rows if row["split"] == "train"]
-        free = {_task_of(row) for row in learnt if split == "validation" or not row["has_split"]}
-        if any(row["split"] == split for row in rows) or not free or len({_task_of(row) for row in learnt}) < 2:
+    """Of few tasks a split may have got none: it then takes one from the split with the most tasks, if that has another.
+
+    A benchmark's own held-out task never leaves `test`, and its training task never goes there.
+    """
+    for split in SPLITS:
+        if any(row["split"] == split for row in rows):
             continue
-        chosen = (max if split == "test" else min)(free, key=lambda task: _place(*task))
-        for row in learnt:
-            if _task_of(row) == chosen:
+        tasks: dict[Split, set[tuple[str, str]]] = {other: set() for other in SPLITS}
+        free: dict[Split, set[tuple[str, str]]] = {other: set() for other in SPLITS}
+        for row in rows:
+            tasks[row["split"]].add(_task_of(row))
+            if not row["has_split"] or "test" not in (split, row["split"]):
+                free[row["split"]].add(_task_of(row))
+        giver = max(SPLITS, key=lambda other: len(tasks[other]))
+        if len(tasks[giver]) < 2 or not free[giver]:
+            continue
+        chosen = (min if split == "validation" else max)(free[giver], key=lambda task: _place(*task))
+        for row in rows:
+            if row["split"] == giver and _task_of(row) == chosen:
                 row["split"] = split
 
 
@@ -234,7 +256,8 @@ def _write(config: CorpusConfig, rows: list[dict[str, Any]], dropped: Counter[st
     disable_progress_bars()
     columns = [name for name in rows[0] if name not in ("split", "has_split")]
     parts = {split: [r for r in rows if r["split"] == split] for split in SPLITS}
-    dataset = DatasetDict({s: Dataset.from_dict({c: [r[c] for r in part] for c in columns}) for s, part in parts.items()})
+    # an empty split cannot be loaded again: it is left out
+    dataset = DatasetDict({s: Dataset.from_dict({c: [r[c] for r in part] for c in columns}) for s, part in parts.items() if part})
     try:
         config.out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=config.out.parent, prefix=f".{config.out.name}.") as temporary:
@@ -259,10 +282,14 @@ def _write_companions(folder: Path, config: CorpusConfig, rows: list[dict[str, A
     for store in map(ToolsetStore.beside, config.inputs):
         store.copy((name for name in sorted(names) if store.path(name).exists()), ToolsetStore(folder))
     write_text(folder / CARD_FILE, card(rows, dropped))
+    if bare := [row["id"] for row in rows if not row["environment"]]:
+        missing = write_recordings(folder, config.trajectories, bare)
+        if missing:
+            say(f"neither environment nor recording: {missing} delegations; where plans are executed, {ADVICE}")
     content = {
         "stage": "corpus",
         "config": config.model_dump(mode="json", exclude={"out"}),
-        "inputs_sha256": {str(path): sha256_file(path) for path in config.inputs},
+        "inputs_sha256": {str(path): sha256_file(path) for path in (*config.inputs, *config.trajectories)},
         "rows_sha256": sha256_json([[row["id"], row["split"], row["compact"], row["prose"]] for row in rows]),
     }
     write_text(folder / MANIFEST_FILE, orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n")

@@ -61,7 +61,7 @@ class TaskInfo(Record):
     """What the user must have been told in the end, where the benchmark says so."""
 
 
-class Outcome(Record):
+class RecordedOutcome(Record):
     """How it ended, as the source recorded it."""
 
     reward: float | None = None
@@ -77,7 +77,7 @@ class Trajectory(Record):
     """The format it was read from: `tau1`, `tau2`, `openai`, `gold`, `synth`."""
     task: TaskInfo
     messages: tuple[Message, ...]
-    outcome: Outcome = Outcome()
+    outcome: RecordedOutcome = RecordedOutcome()
     toolset: str | None = None
     """The hash of its tool schemas, which lie beside the file (`data.toolsets`); None where they are not known."""
     environment: str | None = None

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = ("graph_handoff", "data", "training", "eval")
 """Each may import itself and those before it."""
 HEAVY = {"torch", "transformers", "datasets", "numpy", "scipy", "sklearn", "pandas", "inspect_ai", "tau2", "rich", "networkx"}
+SAME_NAME: dict[str, str] = {}
+"""Public classes of one name in several rooms, and why that is right."""
 LAUNCHER = "accelerate"
 """Profiles of `accelerate launch`: no stage of ours."""
 CONFIG_STAGES = {name.replace("train ", ""): name for name in STAGES}
@@ -126,6 +128,31 @@ def test_every_config_fits_its_class(path: Path) -> None:
     stage = two_words if two_words in STAGES else CONFIG_STAGES[path.parent.name]
     config = load_config(load_stage(stage).CONFIG, path)
     assert set(yaml.safe_load(path.read_text())) <= set(type(config).model_fields)
+
+
+def public_classes(package: str) -> Iterator[tuple[str, Path]]:
+    for path in sources(package):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield node.name, path.relative_to(ROOT)
+
+
+def test_no_two_rooms_have_a_class_of_one_name() -> None:
+    rooms: dict[str, dict[str, Path]] = {}
+    for package in LAYERS:
+        for name, path in public_classes(package):
+            rooms.setdefault(name, {})[package] = path
+    found = {name: sorted(map(str, places.values())) for name, places in rooms.items() if len(places) > 1}
+    assert {name: places for name, places in found.items() if name not in SAME_NAME} == {}
+    assert found.keys() >= SAME_NAME.keys(), "a name on the list is no longer used twice"
+
+
+def test_no_folder_outside_the_checkout_is_named() -> None:
+    folders = (*LAYERS, "benchmarks", "configs", "docs", "examples", "slurm")
+    files = [path for name in folders for path in (ROOT / name).rglob("*") if (ROOT / "data" / "store") not in path.parents]
+    texts = [path for path in (*files, *ROOT.glob("*")) if path.suffix in {".py", ".yaml", ".md", ".toml", ".txt", ".sh"}]
+    found = [str(path.relative_to(ROOT)) for path in texts if "../shared" in path.read_text(encoding="utf-8")]
+    assert not found
 
 
 @pytest.mark.parametrize("package", LAYERS)

@@ -303,7 +303,7 @@ def _early_stop(patience: int) -> Any:
 
 def _out_of_patience(state: Any, patience: int) -> bool:
     measured = {entry["step"] for entry in state.log_history if any(key.startswith("eval_") for key in entry)}
-    return sum(step > (state.best_global_step or 0) for step in measured) >= patience
+    return bool(sum(step > (state.best_global_step or 0) for step in measured) >= patience)
 
 
 def _shown(logs: Mapping[str, float]) -> str:

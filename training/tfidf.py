@@ -13,7 +13,9 @@ from pydantic import Field
 from data.corpus import CorpusRow, read_corpus
 from data.environments import environment_of
 from data.environments.base import StatefulEnvironment
+from data.environments.recorded import RecordedEnvironment
 from data.labels.replay import ReachesGold
+from data.recordings import ADVICE, read_recordings
 from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.console import say, table, track
 from graph_handoff.errors import InputError
@@ -35,7 +37,7 @@ class TfIdfConfig(FitConfig):
     phrasings: int = Field(1, ge=1)
     """Phrasings of the prose that each task is tried in, from `seed` upwards."""
     tasks: int | None = Field(None, ge=1)
-    """At most so many of the benchmark's own training tasks, the first ones; None for all."""
+    """At most so many of the training tasks that can be executed, the first ones; None for all."""
 
 
 CONFIG = TfIdfConfig
@@ -60,12 +62,14 @@ def run(config: TfIdfConfig) -> int:
 
 
 def _fit(config: TfIdfConfig) -> None:
-    rows = chosen(read_corpus(config.corpus)["train"], config)
+    rows = chosen(read_corpus(config.corpus, ["train"])["train"], config)
     weights = fit(row.prose for row in rows)
-    gold = [row for row in rows if row.source == "gold"][: config.tasks]
+    recorded = read_recordings(config.corpus, rows)
+    gold = [row for row in rows if row.source == "gold" or row.id in recorded.recordings][: config.tasks]
     if not gold:
-        raise InputError("holds no training task of a benchmark to choose by: import its gold plans", file=config.corpus)
-    points = curve(weights, gold, config)
+        problem = f"holds no training task that can be executed: import a benchmark's gold plans, or {ADVICE}"
+        raise InputError(problem, file=config.corpus)
+    points = curve(weights, gold, recorded, config)
     keep = best(points).keep
     path = config.run / MODEL_FOLDER / TABLE_FILE
     write_text(path, orjson.dumps(seal(weights, keep), option=orjson.OPT_SORT_KEYS).decode() + "\n")
@@ -80,7 +84,7 @@ def _fit(config: TfIdfConfig) -> None:
     finish(config, metrics)
     table(["keep", "fidelity on training tasks", "tokens"], [[p.keep, f"{p.fidelity:.3f}", f"{p.tokens:.0f}"] for p in points])
     if not best(points).fidelity:
-        say("no share of the words carried out any training task: the shortest was taken")
+        say("no share of the words preserves any training task: the shortest was taken")
     say(f"keep {keep}; table: {path}")
 
 
@@ -89,14 +93,17 @@ def best(points: Sequence[SharePoint]) -> SharePoint:
     return max(points, key=lambda point: (point.fidelity, -point.tokens))
 
 
-def curve(weights: Mapping[str, Any], rows: Sequence[CorpusRow], config: TfIdfConfig) -> list[SharePoint]:
-    """Each share of the grid, measured in the real environment. Every task counts, also one whose text reads as no plan."""
+def curve(
+    weights: Mapping[str, Any], rows: Sequence[CorpusRow], recorded: RecordedEnvironment, config: TfIdfConfig
+) -> list[SharePoint]:
+    """Each share of the grid, measured in each task's environment, or by what was `recorded` of it. Every task counts, also one
+    whose text reads as no plan."""
     prose = Prose()
     keywords = {keep: Keywords(weights, keep) for keep in config.grid}
     reached: dict[float, list[bool]] = {keep: [] for keep in config.grid}
     tokens: dict[float, list[int]] = {keep: [] for keep in config.grid}
     for row in track(rows, "trying shares"):
-        trial = _Trial(environment_of(row), row)
+        trial = _Trial(environment_of(row, recorded), row)
         for seed in range(config.seed, config.seed + config.phrasings):
             words = prose.encode(row.delegation, seed)
             for keep, chosen_by in keywords.items():
@@ -116,5 +123,5 @@ class _Trial:
     def reaches(self, plan: Plan) -> bool:
         key = plan.to_graph().dumps()
         if key not in self.seen:
-            self.seen[key] = self.reached(plan, self.row.delegation.id, self.row.plan)
+            self.seen[key] = self.reached(plan, self.row.task, self.row.plan)
         return self.seen[key]

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Protocol
 
-from data.environments.base import BenchmarkEnvironment, Environment
+from data.environments.base import BenchmarkEnvironment, ReplayableEnvironment
 from data.environments.tau2 import NAMES, Tau2Environment
 from graph_handoff.errors import InputError, did_you_mean
 
@@ -42,7 +42,7 @@ class Origin(Protocol):
         ...
 
 
-def environment_of(record: Origin, recorded: Environment | None = None) -> Environment:
+def environment_of(record: Origin, recorded: ReplayableEnvironment | None = None) -> ReplayableEnvironment:
     """The environment that a record names, else `recorded`, made from the trajectories beside it.
 
     Raises InputError where the record names none and there are no recordings, and what `load_environment` raises.

@@ -150,6 +150,12 @@ class JudgingEnvironment(Environment, Scores, Protocol):
     def fork(self) -> JudgingEnvironment: ...
 
 
+class ReplayableEnvironment(StatefulEnvironment, JudgingEnvironment, Protocol):
+    """What it takes to replay a label: where its plan ends, and what that is worth."""
+
+    def fork(self) -> ReplayableEnvironment: ...
+
+
 class BenchmarkEnvironment(Environment, HasGold, Scores, HasPolicy, HasUser, HasState, Protocol):
     """All of it: what the registry's environments are."""
 

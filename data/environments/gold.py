@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from data.environments import load_environment
 from data.environments.base import BenchmarkEnvironment, EnvTask
-from data.trajectory import Message, Outcome, TaskInfo, Trajectory
+from data.trajectory import Message, RecordedOutcome, TaskInfo, Trajectory
 
 
 def replay_gold(name: str) -> Iterator[Trajectory]:
@@ -37,5 +37,5 @@ def replay(environment: BenchmarkEnvironment, task: EnvTask) -> Trajectory:
         task=TaskInfo(id=task.id, text=task.text, domain=environment.domain, gold=task.gold, communicate=task.communicate),
         messages=tuple(messages),
         environment=environment.name,
-        outcome=Outcome(reward=environment.score(task.id, reported).reward),
+        outcome=RecordedOutcome(reward=environment.score(task.id, reported).reward),
     )

@@ -22,6 +22,8 @@ from graph_handoff.graph import Graph, step_needs
 from graph_handoff.plan import Plan
 
 NAME = "recorded"
+MAX_STATUS = 40
+"""Characters of a status; a longer text is none."""
 WRITES, ORDER = "WRITES", "ORDER"
 
 
@@ -38,6 +40,11 @@ class RecordedCall:
     """It changed the state: its tool writes, and did not refuse."""
     before: frozenset[int]
     """Places of the writes before it."""
+
+    @cached_property
+    def ids(self) -> frozenset[str]:
+        """What it was given that may name a record."""
+        return frozenset(value for value, _ in ids_in(self.arguments))
 
     @cached_property
     def subjects(self) -> Mapping[str, str]:
@@ -88,10 +95,17 @@ class Recording:
         return tuple(place for place, call in enumerate(self.calls) if call.is_write)
 
     @cached_property
-    def required(self) -> Mapping[str, frozenset[str]]:
+    def required(self) -> Mapping[str, tuple[str, ...]]:
         """Tool -> the arguments without which it refuses, by its schema."""
         inner = [schema.get("function", schema) for schema in self.tools]
-        return {tool["name"]: frozenset((tool.get("parameters") or {}).get("required") or ()) for tool in inner}
+        return {tool["name"]: tuple((tool.get("parameters") or {}).get("required") or ()) for tool in inner}
+
+    def refusal(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """Why the schemas alone rule a call out, where they do."""
+        if name not in self.required:
+            return f"no such tool: {name}" if self.required else None
+        missing = [argument for argument in self.required[name] if argument not in arguments]
+        return f"{name}: missing {', '.join(missing)}" if missing else None
 
     @cached_property
     def order(self) -> frozenset[tuple[int, int]]:
@@ -113,17 +127,36 @@ class Recording:
         return frozenset((one, other) for one, other in _pairs(self.graph, place_of) if not self._is_free(one, other))
 
     def _is_free(self, one: int, other: int) -> bool:
-        """Whether two writes concern records of their own, so that their order says nothing.
+        """Whether the order of two writes says nothing: they concern records of their own, or different fields of one.
 
-        Each was given an id that its answer repeats under the same name, and these differ. What else both were given (the card
-        that two orders are paid with) was given under the same name: a sum that goes from A to B and on to C is no such pair.
+        Records of their own: each was given an id that its answer repeats under the same name, and these differ. What else both
+        were given (the card that two orders are paid with) was given under the same name: a sum that goes from A to B and on to
+        C is no such pair.
         """
         left, right = self.calls[one], self.calls[other]
         own = left.subjects.keys() & right.subjects.keys()
-        if not any(left.subjects[name] != right.subjects[name] for name in own):
-            return False
-        given, also = dict(ids_in(left.arguments)), dict(ids_in(right.arguments))
-        return all(given[value] == also[value] for value in given.keys() & also.keys())
+        if any(left.subjects[name] != right.subjects[name] for name in own):
+            given, also = dict(ids_in(left.arguments)), dict(ids_in(right.arguments))
+            return all(given[value] == also[value] for value in given.keys() & also.keys())
+        changed, later = self._changed(one), self._changed(other)
+        return bool(own) and changed is not None and later is not None and not changed & later
+
+    def _changed(self, place: int) -> frozenset[str] | None:
+        """The fields of its record that a write changed, by the last answer before it that gave the same record.
+
+        None where that is not known, and where one of them is a status: a short text that the call does not name. What may be
+        done next can depend on it.
+        """
+        call = self.calls[place]
+        after = call.answer.value
+        for earlier in reversed(self.calls[:place]):
+            before = earlier.answer.value
+            if isinstance(before, dict) and all(before.get(name) == value for name, value in call.subjects.items()):
+                fields = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+                named = call.arguments.values()
+                is_status = any(_is_status(after.get(name)) and after.get(name) not in named for name in fields)
+                return None if is_status else frozenset(fields)
+        return None
 
 
 def _pairs(graph: Graph, place_of: Mapping[str, int]) -> Iterable[tuple[int, int]]:
@@ -153,7 +186,7 @@ class Tape:
 
         Where the same call was recorded several times, a look-up gets the latest answer before which no write was recorded that
         has not been made now: after a write it gets what was found after that write. A write is made once for each time that it
-        was recorded.
+        was recorded. A call that the schemas do not allow is refused.
         """
         key = _key(name, arguments)
         calls, made = self.recording.calls, {*self.made}
@@ -164,11 +197,24 @@ class Tape:
             self.made.append(writes[0])
             return calls[writes[0]].answer
         if found:
-            return calls[ready[-1] if ready else found[0]].answer
-        if name in self.recording.writing and self.recording.required.get(name, frozenset()) <= arguments.keys():
+            return calls[self._latest(found, ready[-1] if ready else found[0])].answer
+        if refusal := self.recording.refusal(name, arguments):
+            return CallResult(refusal, error=True, content=refusal)
+        if name in self.recording.writing:
             self.unknown.append(key)
         text = f"not recorded: {name} {shorten(dict(arguments))}"
         return CallResult(text, not_recorded=True, content=text)
+
+    def _latest(self, found: Sequence[int], place: int) -> int:
+        """The place of the answer to a look-up, `place` unless that misses a write of its own record (one that shares an id).
+
+        Writes on other records may have been put off: then it is the latest answer before which no write of its own is missing.
+        """
+        calls, made = self.recording.calls, {*self.made}
+        own = {write for write in self.recording.writes if calls[write].ids & calls[place].ids}
+        if own & made <= calls[place].before:
+            return place
+        return max((other for other in found if calls[other].before & own <= made), default=place)
 
     def disorder(self) -> list[tuple[int, int]]:
         """Pairs of writes that were made the wrong way round."""
@@ -227,6 +273,10 @@ class RecordedEnvironment:
         if self._tape is None:
             raise InputError("no task has been begun: call reset first", field="task_id")
         return self._tape
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_STATUS and not any(c.isdigit() for c in value)
 
 
 def _key(name: str, arguments: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ _FIRST_WORD = re.compile(r"[A-Z]?[a-z]+")
 _READ_HINTS, _WRITE_HINTS = frozenset({"readonlyhint", "readonly"}), frozenset({"destructivehint", "openaiisconsequential"})
 
 
-class Verdict(Record):
+class WriteVerdict(Record):
     """Whether one tool writes."""
 
     tool: str
@@ -47,7 +47,7 @@ def name_reads(tool: str) -> bool:
     return first is not None and first.group().lower() in READING_WORDS
 
 
-class Hint(NamedTuple):
+class SchemaHint(NamedTuple):
     """What a schema says of its tool."""
 
     writes: bool
@@ -55,7 +55,7 @@ class Hint(NamedTuple):
     """The key and its value."""
 
 
-def schema_hint(schema: Mapping[str, Any]) -> Hint | None:
+def schema_hint(schema: Mapping[str, Any]) -> SchemaHint | None:
     """Whether a schema says that its tool writes; None where it says nothing.
 
     Known are MCP's `readOnlyHint` and `destructiveHint`, as `annotations` or beside the name, with `x-` before them or not, and
@@ -66,9 +66,9 @@ def schema_hint(schema: Mapping[str, Any]) -> Hint | None:
         for key, value in ((k, v) for place in places if isinstance(place, Mapping) for k, v in place.items()):
             plain = re.sub(r"[^a-z]", "", str(key).lower().removeprefix("x-"))
             if isinstance(value, bool) and plain in _READ_HINTS:
-                return Hint(not value, f"{key}: {dumps(value)}")
+                return SchemaHint(not value, f"{key}: {dumps(value)}")
             if value is True and plain in _WRITE_HINTS:
-                return Hint(True, f"{key}: true")
+                return SchemaHint(True, f"{key}: true")
     return None
 
 
@@ -83,12 +83,12 @@ def which_write(
     trajectories: Iterable[Trajectory] = (),
     writes: Sequence[str] = (),
     reads: Sequence[str] = (),
-) -> dict[str, Verdict]:
+) -> dict[str, WriteVerdict]:
     """A verdict for each tool that a schema describes or a trajectory calls, by name; `trajectories` are read once.
 
     Raises ConfigError where `writes` or `reads` name an unknown tool, or both name one.
     """
-    hints: dict[str, Hint | None] = {}
+    hints: dict[str, SchemaHint | None] = {}
     for schema in schemas:
         name = _function(schema)["name"]
         hints[name] = hints.get(name) or schema_hint(schema)
@@ -109,15 +109,15 @@ def _check_told(writes: Sequence[str], reads: Sequence[str], names: Sequence[str
         raise ConfigError("a tool either writes or reads, and `reads` names it, too", field="writes", found=both[0])
 
 
-def _verdict(name: str, told: Mapping[str, bool], hint: Hint | None, seen: Effects) -> Verdict:
+def _verdict(name: str, told: Mapping[str, bool], hint: SchemaHint | None, seen: Effects) -> WriteVerdict:
     if name in told:
-        return Verdict(tool=name, writes=told[name], told_by="user")
+        return WriteVerdict(tool=name, writes=told[name], told_by="user")
     if hint is not None:
         against = f"; but {seen}" if seen.writes and not hint.writes else ""
-        return Verdict(tool=name, writes=hint.writes, told_by="schema", detail=hint.words + against)
+        return WriteVerdict(tool=name, writes=hint.writes, told_by="schema", detail=hint.words + against)
     if seen.writes:
-        return Verdict(tool=name, writes=True, told_by="recordings", detail=str(seen))
-    return Verdict(tool=name, writes=not name_reads(name), told_by="name")
+        return WriteVerdict(tool=name, writes=True, told_by="recordings", detail=str(seen))
+    return WriteVerdict(tool=name, writes=not name_reads(name), told_by="name")
 
 
 @dataclass

@@ -7,9 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from data.environments.base import HasGold, Score, Scores, StatefulEnvironment
+from data.environments.base import HasGold, ReplayableEnvironment, Score, StatefulEnvironment
 from data.trajectory import Trajectory
 from graph_handoff.errors import HandoffError
 from graph_handoff.execution import Call, Execution, Result, execute
@@ -18,12 +18,6 @@ from graph_handoff.reference import rename
 from graph_handoff.scalar import dumps
 
 _GONE = "gone"  # no step has this id
-
-
-class Replayable(StatefulEnvironment, Scores, Protocol):
-    """What it takes to replay a label."""
-
-    def fork(self) -> Replayable: ...
 
 
 class TooSlowError(HandoffError):
@@ -47,7 +41,7 @@ class Replay(NamedTuple):
     execution: Execution
 
 
-def run_plan(environment: Replayable, task_id: str, plan: Plan) -> Replay:
+def run_plan(environment: ReplayableEnvironment, task_id: str, plan: Plan) -> Replay:
     """Execute a plan from the state in which its task begins, and score it by the benchmark's own rules."""
     environment.reset(task_id)
     execution = execute(plan, environment.call)

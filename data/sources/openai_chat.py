@@ -10,7 +10,7 @@ from typing import Any
 from data.sources.base import BAD_FIELD, CHUNK, NO_TASK, Accepted, RecordError, Rejected, Sample, build_each, record_id
 from data.sources.coerce import Notes, conversation, tool_schemas
 from data.sources.stream import JsonStream, elements, json_lines, leftover
-from data.trajectory import Message, Outcome, TaskInfo, Trajectory
+from data.trajectory import Message, RecordedOutcome, TaskInfo, Trajectory
 from graph_handoff.errors import shorten
 
 
@@ -46,7 +46,7 @@ def _build(path: Path, number: int, value: Any) -> Accepted:
             domain=_text(value, "domain") or "unknown",
         ),
         messages=messages,
-        outcome=Outcome(reward=value.get("reward")),
+        outcome=RecordedOutcome(reward=value.get("reward")),
         notes=notes.done(),
     )
     return Accepted(number, trajectory, tools)

@@ -15,7 +15,7 @@ from data.environments.tau2 import environment_name
 from data.sources.base import BAD_FIELD, CHUNK, RUN_FAILED, Accepted, RecordError, Rejected, Sample, build_each, record_id
 from data.sources.coerce import Notes, arguments, conversation, strings
 from data.sources.stream import JsonStream, elements, leftover
-from data.trajectory import Message, Outcome, TaskInfo, ToolCall, Trajectory
+from data.trajectory import Message, RecordedOutcome, TaskInfo, ToolCall, Trajectory
 from graph_handoff.errors import shorten
 
 # The results do not name the domain; the policy that opens each run does, in its title.
@@ -60,7 +60,7 @@ def _build(path: Path, number: int, value: Any) -> Accepted:
             communicate=strings(info["task"].get("outputs"), "info.task.outputs"),
         ),
         messages=messages,
-        outcome=Outcome(reward=value.get("reward")),
+        outcome=RecordedOutcome(reward=value.get("reward")),
         environment=environment_name(domain),
         notes=notes.done(),
     )

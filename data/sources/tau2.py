@@ -25,7 +25,7 @@ from data.sources.base import (
 )
 from data.sources.coerce import Notes, arguments, conversation, strings, tool_schemas
 from data.sources.stream import JsonStream, elements, leftover, members
-from data.trajectory import Outcome, TaskInfo, ToolCall, Trajectory
+from data.trajectory import RecordedOutcome, TaskInfo, ToolCall, Trajectory
 from graph_handoff.errors import InputError, shorten
 
 
@@ -159,7 +159,7 @@ def _build(path: Path, head: _Head, number: int, value: Any) -> Accepted:
         source="tau2",
         task=task,
         messages=messages,
-        outcome=Outcome(
+        outcome=RecordedOutcome(
             reward=reward.get("reward") if isinstance(reward, dict) else None,
             termination=None if termination is None else str(termination),
         ),

@@ -19,7 +19,7 @@ from data.synth.airline import AirlineSampler
 from data.synth.base import DiscardedError, Recorder, Sampler, Story
 from data.synth.retail import RetailSampler
 from data.toolsets import toolset_hash
-from data.trajectory import SAMPLED, Message, Outcome, TaskInfo, Trajectory
+from data.trajectory import SAMPLED, Message, RecordedOutcome, TaskInfo, Trajectory
 from data.workers import process_pool
 from graph_handoff.files import sha256_json
 
@@ -75,7 +75,7 @@ def _trajectory(name: str, environment: BenchmarkEnvironment, story: Story, reco
         source=SAMPLED,
         task=task,
         messages=tuple(messages),
-        outcome=Outcome(reward=1.0),
+        outcome=RecordedOutcome(reward=1.0),
         toolset=_toolset(environment.name),
         environment=environment.name,
     )

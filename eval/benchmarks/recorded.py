@@ -8,7 +8,7 @@ from pathlib import Path
 
 from data.corpus import read_corpus
 from data.environments.recorded import NAME, RecordedEnvironment, Recording
-from data.environments.writes import TOLD_BY, Verdict, which_write
+from data.environments.writes import TOLD_BY, WriteVerdict, which_write
 from data.labelled import LabelledGraph, read_graphs
 from data.toolsets import ToolsetStore
 from data.trajectory import Trajectory, read_trajectories
@@ -74,7 +74,9 @@ def _keeping(path: Path, records: dict[str, LabelledGraph], kept: dict[str, Traj
         yield trajectory
 
 
-def _notes(delegations: dict[str, Delegation], records: dict[str, LabelledGraph], verdicts: dict[str, Verdict]) -> Iterator[str]:
+def _notes(
+    delegations: dict[str, Delegation], records: dict[str, LabelledGraph], verdicts: dict[str, WriteVerdict]
+) -> Iterator[str]:
     tasks = {(records[key].task.domain, records[key].task.id) for key in delegations}
     yield (
         f"recorded: {len(delegations)} recordings of {len(tasks)} tasks. There is no environment: a call is answered by what was "
@@ -108,7 +110,7 @@ def _left_out(reasons: Counter[str]) -> Iterator[str]:
     yield from (f"recorded: {count} records left out ({reason})." for reason, count in (+reasons).items())
 
 
-def _show(verdicts: dict[str, Verdict], problems: Iterable[str]) -> None:
+def _show(verdicts: dict[str, WriteVerdict], problems: Iterable[str]) -> None:
     rows = [(v.tool, "writes" if v.writes else "reads", TOLD_BY[v.told_by], v.detail) for v in verdicts.values()]
     table(("tool", "", "told by", "what was found"), rows, "which tools write")
     for problem in problems:

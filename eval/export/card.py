@@ -11,7 +11,7 @@ import orjson
 from eval.export.adapter import MINILM, Base
 from eval.export.base import Kind
 from eval.export.package import PICTURE_FILE, Run
-from eval.export.results import Result, Results
+from eval.export.results import CardResult, Results
 from eval.report.model import ProtocolSummary
 from eval.report.words import count, metric_title, metric_value, percent, times
 from graph_handoff.artefacts import EXPORT_FILE
@@ -107,7 +107,7 @@ def metadata(subject: Subject) -> ModelCardData:
     )
 
 
-def _entries(kind: Kind, results: Results, result: Result) -> list[EvalResult]:
+def _entries(kind: Kind, results: Results, result: CardResult) -> list[EvalResult]:
     from huggingface_hub import EvalResult
 
     row, suite = result.row, results.suite

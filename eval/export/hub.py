@@ -64,7 +64,7 @@ class Repository:
 
     def __init__(self, repo: str) -> None:
         from huggingface_hub import HfApi, get_token
-        from huggingface_hub.utils import disable_progress_bars
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # it is documented
 
         token = get_token()
         if token is None:
@@ -223,14 +223,16 @@ class Repository:
 
     def _on_the_hub(self, files: Sequence[FileInfo]) -> str:
         """What a failed push has left there."""
+        unknown = "what is on the Hub now could not be asked"
         found = _or_none(lambda: self.api.model_info(self.repo))
-        there = (
-            _or_none(lambda: _by_path(self.api.list_repo_tree(self.repo, recursive=True, revision=found.sha))) if found else None
-        )
+        if found is None or found.sha is None:
+            return unknown
+        commit = found.sha
+        there = _or_none(lambda: _by_path(self.api.list_repo_tree(self.repo, recursive=True, revision=commit)))
         if there is None:
-            return "what is on the Hub now could not be asked"
+            return unknown
         same = sum(_same(there.get(file.path), file) for file in files)
-        return f"on the Hub now: commit {found.sha} with {len(there)} files, {same} of the {len(files)} exported ones among them"
+        return f"on the Hub now: commit {commit} with {len(there)} files, {same} of the {len(files)} exported ones among them"
 
     def _words(self, error: BaseException) -> str:
         """The innermost error in one line, without the token should it stand there."""
@@ -272,7 +274,7 @@ def _status(error: BaseException | None) -> int | None:
 
 def _is_http(error: BaseException | None) -> bool:
     """Whether an error came from the connection or the server: these are tried again."""
-    from huggingface_hub.errors import HTTPError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]  # of its HTTP library
 
     while error is not None:
         if isinstance(error, HTTPError) and not isinstance(error, OfflineModeIsEnabled):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ def _load(kind: Kind, folder: Path) -> Any:
     return getattr(transformers, kind.auto).from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
 
 
-def inputs(kind: Kind, folder: Path, vocabulary: int) -> list[Mapping[str, list[int]]]:
+def inputs(kind: Kind, folder: Path, vocabulary: int) -> Sequence[Mapping[str, list[int]]]:
     """The fixed sentences, tokenised; where there is no tokenizer, ids that run through the vocabulary.
 
     Raises InputError where the class that the card names does not tokenise as tokenizer.json says: AutoTokenizer may replace a

@@ -19,7 +19,7 @@ MEASURED_AGAIN = ("achieved_rate", "texts")
 """What a protocol says of its model after the evaluation's own texts, in part under the name of a held-out metric."""
 
 
-class Result(NamedTuple):
+class CardResult(NamedTuple):
     """One protocol that is this model, on one benchmark."""
 
     benchmark: str
@@ -35,8 +35,8 @@ class Results(NamedTuple):
     measure: str
     """What the reward is called: executable fidelity where a script carries the handoffs out."""
     trials_sha256: str
-    own: tuple[Result, ...]
-    others: tuple[Result, ...]
+    own: tuple[CardResult, ...]
+    others: tuple[CardResult, ...]
     """The other protocols of the same evaluation, to compare."""
     warnings: tuple[str, ...]
 
@@ -64,7 +64,7 @@ def read_results(folder: Path, run: Run, protocols: tuple[str, ...]) -> Results:
             _same_model(folder, protocol, info, run)
     summary = summarise(loaded, load_published(), "")
     found = [
-        Result(benchmark.benchmark, benchmark.title, benchmark.tasks, row)
+        CardResult(benchmark.benchmark, benchmark.title, benchmark.tasks, row)
         for benchmark in summary.benchmarks
         for row in benchmark.protocols
     ]

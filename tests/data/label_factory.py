@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from data.environments.base import result_value
 from data.labels.dataflow import Labelled, label
 from data.labels.domain_facts import DomainFacts
-from data.trajectory import Message, Outcome, TaskInfo, ToolCall, Trajectory
+from data.trajectory import Message, RecordedOutcome, TaskInfo, ToolCall, Trajectory
 from graph_handoff.codec import compact
 from graph_handoff.delegation import Toolset
 from graph_handoff.execution import Result, execute
@@ -42,7 +42,7 @@ def trajectory(*turns: Turn, task: str = "", **fields: Any) -> Trajectory:
         messages += _messages(turn, number)
     info = {"id": "task-1", "text": task, "domain": "shop"}
     info |= {key: fields.pop(key) for key in ("communicate", "gold", "domain") if key in fields}
-    values = {"id": "made-up", "source": "tau2", "outcome": Outcome(reward=1.0)} | fields
+    values = {"id": "made-up", "source": "tau2", "outcome": RecordedOutcome(reward=1.0)} | fields
     return Trajectory(task=TaskInfo(**info), messages=tuple(messages), **values)
 
 

@@ -8,15 +8,21 @@ from typing import Any
 
 from data.trajectory import Message, TaskInfo, ToolCall, Trajectory
 
-TOOLS: tuple[dict[str, Any], ...] = tuple(
-    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "required": required}}}
-    for name, required in {
-        "get_loan": ["loan_id"],
-        "extend_loan": ["loan_id", "days"],
-        "return_loan": ["loan_id"],
-        "get_member": ["member_id"],
-    }.items()
-)
+PARAMETERS = {
+    "get_loan": {"loan_id": "string"},
+    "extend_loan": {"loan_id": "string", "days": "integer"},
+    "return_loan": {"loan_id": "string"},
+    "get_member": {"member_id": "string"},
+}
+
+
+def _schema(name: str, parameters: dict[str, str]) -> dict[str, Any]:
+    properties = {key: {"type": kind} for key, kind in parameters.items()}
+    schema = {"type": "object", "properties": properties, "required": list(parameters)}
+    return {"type": "function", "function": {"name": name, "parameters": schema}}
+
+
+TOOLS: tuple[dict[str, Any], ...] = tuple(_schema(name, parameters) for name, parameters in PARAMETERS.items())
 WRITING = frozenset({"extend_loan", "return_loan"})
 
 Call = tuple[str, dict[str, Any], Any]

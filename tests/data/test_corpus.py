@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from label_factory import Call, trajectory
 
 from data import corpus
-from data.corpus import CorpusConfig, check_disjoint
+from data.corpus import CorpusConfig, check_disjoint, fill_splits, read_corpus
+from data.environments import environment_of
 from data.labelled import LabelledGraph, LabelStats, write_graphs
-from data.toolsets import ToolsetStore
+from data.recordings import read_recordings
+from data.toolsets import ToolsetStore, toolset_hash
 from data.trajectory import TaskInfo
 from graph_handoff.codec import load_codec
 from graph_handoff.errors import InputError, OutputError
+from graph_handoff.files import write_jsonl
 from graph_handoff.graph import Graph
 from graph_handoff.plan import Plan, Step
 
@@ -105,3 +109,73 @@ def test_an_input_without_tool_schemas_is_an_error(tmp_path: Path) -> None:
     write_graphs(tmp_path / "graphs.jsonl", [record("openai", "x", 1, "shop")])
     with pytest.raises(InputError, match=r"nothing to put into a corpus \(1 left out: no tool schemas: name them with"):
         corpus.run(CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus"))
+
+
+SHOP = [{"name": "get_user_details", "parameters": {"properties": {"user_id": {"type": "string"}}}}]
+
+
+def own_corpus(tmp_path: Path, number: int, **settings: Any) -> CorpusConfig:
+    """A corpus of so many own records, none of which has a split of its own."""
+    name = ToolsetStore(tmp_path).add(SHOP)
+    write_graphs(tmp_path / "graphs.jsonl", [record("openai", str(n), n, "shop", toolset=name) for n in range(number)])
+    config = CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus", **settings)
+    assert corpus.run(config) == 0
+    return config
+
+
+def test_own_tasks_are_divided_by_their_hash(tmp_path: Path) -> None:
+    sizes = {split: len(rows) for split, rows in read_corpus(own_corpus(tmp_path, 300).out).items()}
+    assert sizes["train"] > 200 and min(sizes["validation"], sizes["test"]) > 15
+    more = read_corpus(own_corpus(tmp_path, 300, test=0.3).out)
+    assert len(more["test"]) > 70
+    assert {row.id for row in more["train"]} < {f"openai-{n}-{n}" for n in range(300)}
+
+
+@pytest.mark.parametrize("number", range(3, 12))
+def test_few_own_tasks_leave_no_split_empty(number: int, tmp_path: Path) -> None:
+    rows = read_corpus(own_corpus(tmp_path, number).out, corpus.SPLITS)
+    assert sum(map(len, rows.values())) == number
+    assert all(rows.values())
+
+
+def test_an_empty_split_is_said_and_a_stage_that_needs_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = own_corpus(tmp_path, 1)
+    assert "the split validation is empty: no network can be trained" in capsys.readouterr().err
+    full = next(split for split, rows in read_corpus(config.out).items() if rows)
+    with pytest.raises(InputError, match="is empty, and this stage needs it"):
+        read_corpus(config.out, [split for split in corpus.SPLITS if split != full])
+
+
+def test_a_benchmarks_tasks_keep_their_side() -> None:
+    def row(task: str, split: str, has_split: bool) -> dict[str, Any]:
+        return {"domain": "d", "task_id": task, "split": split, "has_split": has_split}
+
+    learnt = [row(str(n), "train", True) for n in range(3)]
+    fill_splits(learnt)
+    assert sorted(one["split"] for one in learnt) == ["train", "train", "validation"]
+    held_out = [row(str(n), "test", True) for n in range(3)]
+    fill_splits(held_out)
+    assert {one["split"] for one in held_out} == {"test"}
+
+
+def test_a_call_that_no_schema_describes_is_left_out_and_counted(tmp_path: Path) -> None:
+    name = ToolsetStore(tmp_path).add([{"name": "other"}])
+    write_graphs(tmp_path / "graphs.jsonl", [record("openai", "1", 1, "shop", toolset=name)])
+    with pytest.raises(InputError, match="1 left out: a call of a tool that its schemas do not describe"):
+        corpus.run(CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus"))
+
+
+def test_recordings_answer_the_calls_of_rows_without_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ToolsetStore(tmp_path).add(SHOP)
+    one = trajectory(Call("get_user_details", {"user_id": "user_7"}, {"name": "Mei"}), toolset=toolset_hash(SHOP))
+    write_jsonl(tmp_path / "t.jsonl", [one.model_copy(update={"id": f"openai-{n}-{n}"}).model_dump() for n in (7, 99)])
+    config = own_corpus(tmp_path, 9, trajectories=(tmp_path / "t.jsonl",))
+    assert "neither environment nor recording: 8 delegations" in capsys.readouterr().out
+    rows = [row for part in read_corpus(config.out).values() for row in part]
+    recorded = read_recordings(config.out, rows)
+    assert list(recorded.recordings) == ["openai-7-7"]
+    (row,) = (row for row in rows if row.id == "openai-7-7")
+    environment = environment_of(row, recorded)
+    environment.reset(row.task)
+    assert environment.call("get_user_details", {"user_id": "user_7"}).value == {"name": "Mei"}
+    assert environment.call("get_user_details", {"user_id": "user_8"}).not_recorded

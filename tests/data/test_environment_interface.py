@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.environments import ENVIRONMENTS, environment_of, load_environment
-from data.environments.base import Environment, HasGold, HasPolicy, HasState, HasUser, Scores, result_value
+from data.environments.base import HasGold, HasPolicy, HasState, HasUser, ReplayableEnvironment, Scores, result_value
 from data.environments.tau2 import Tau2Environment
 from data.environments.tau2_text import PARTS, task_text
 from graph_handoff.errors import InputError, MissingDependencyError
@@ -75,7 +75,7 @@ def test_a_record_leads_to_its_environment_or_to_its_recordings() -> None:
         id: str
         environment: str | None
 
-    recorded = cast(Environment, object())
+    recorded = cast(ReplayableEnvironment, object())
     assert environment_of(Says("t1", None), recorded) is recorded
     with pytest.raises(InputError, match="names no environment") as caught:
         environment_of(Says("t1", None))

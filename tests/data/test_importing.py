@@ -246,7 +246,9 @@ def test_every_config_parses(path: Path) -> None:
 @pytest.mark.real_data
 def test_the_public_config_imports_every_trace(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    config = load_config(ImportConfig, "configs/import/public.yaml", {"out": tmp_path / "public.jsonl"})
+    config = load_config(ImportConfig, "configs/import/public.yaml")
+    names = [str(shared_data / "trajectories" / Path(pattern).name) for pattern in config.inputs]
+    config = config.model_copy(update={"inputs": names, "out": tmp_path / "public.jsonl"})
     assert run(config) == 0
     trajectories = list(read_trajectories(config.out))
     assert len(trajectories) == len({t.id for t in trajectories}) == 220

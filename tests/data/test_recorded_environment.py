@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recording_factory import TOOLS, WRITING, Call, extend, give_back, look, recorded
+from recording_factory import TOOLS, WRITING, Call, extend, give_back, loan, look, recorded
 
 from data.environments.base import HasGold, HasState, Scores
 from data.environments.recorded import RecordedEnvironment, Recording
@@ -85,6 +85,15 @@ def test_a_look_up_answers_by_the_writes_made_so_far() -> None:
     assert ask(environment, look("LN4471"))["days"] == 14, "the other write has not been made"
 
 
+def test_a_write_on_another_record_that_was_put_off_does_not_hide_what_was_written() -> None:
+    environment = made([look("LN4471"), EXTEND, RETURN, look("LN4471", days=21)])
+    ask(environment, EXTEND)
+    assert ask(environment, look("LN4471"))["days"] == 21
+    environment.reset("t1")
+    ask(environment, RETURN)
+    assert ask(environment, look("LN4471"))["days"] == 14
+
+
 def test_a_look_up_that_was_recorded_only_after_a_write_is_answered_before_it() -> None:
     environment = made([RETURN, look("LN4471")])
     assert ask(environment, look("LN4471"))["days"] == 14
@@ -122,10 +131,15 @@ def test_the_score_says_what_is_missing_and_what_is_too_much() -> None:
     assert 'not recorded: \'extend_loan {"days":99' in score.detail
 
 
-def test_a_call_that_its_schema_does_not_allow_writes_nothing() -> None:
+def test_a_call_that_the_schemas_do_not_allow_is_refused_and_writes_nothing() -> None:
     environment = made([EXTEND])
     ask(environment, EXTEND)
-    assert environment.call("extend_loan", {"loan_id": "LN4471"}).not_recorded
+    for name, arguments, why in (
+        ("extend_loan", {"loan_id": "LN4471"}, "extend_loan: missing days"),
+        ("burn_book", {}, "no such tool: burn_book"),
+    ):
+        found = environment.call(name, arguments)
+        assert (found.error, found.not_recorded, found.value) == (True, False, why)
     assert environment.score("t1", ()).reward == 1
 
 
@@ -166,6 +180,23 @@ def test_what_two_records_share_does_not_order_them_unless_it_goes_from_one_to_t
         for call in reversed(calls):
             ask(environment, call)
         assert parts(environment)["ORDER"] == order
+
+
+def test_writes_on_different_fields_of_a_record_may_change_places_unless_one_changes_its_status() -> None:
+    def note(text: str, **fields: Any) -> Call:
+        return ("extend_loan", {"loan_id": "LN4471", "note": text}, loan("LN4471", **fields) | {"note": text})
+
+    late = extend("LN4471", 21)
+    for calls, order in (
+        ([look("LN4471"), late, note("fragile", days=21)], 1.0),
+        ([look("LN4471"), late, extend("LN4471", 28)], 0.0),
+        ([look("LN4471"), late, give_back("LN4471", days=21)], 0.0),
+        ([late, note("fragile", days=21)], 0.0),
+    ):
+        environment = made(calls, label_trajectory(recorded(calls)).graph)
+        for call in reversed(calls):
+            ask(environment, call)
+        assert parts(environment) == {"WRITES": 1.0, "ORDER": order}
 
 
 def test_what_the_record_wants_told_is_a_part_of_the_score() -> None:

@@ -45,7 +45,7 @@ def run(config: PredictorConfig) -> int:
 
 
 def _fit(config: PredictorConfig) -> None:
-    rows = read_corpus(config.corpus)
+    rows = read_corpus(config.corpus, ["train"])
     plans = [(row.plan, row.tools) for row in chosen(rows["train"], config)]
     words = build_vocabulary(
         plans, min_plans=config.min_plans, min_share=config.min_share, max_categories=config.max_categories

@@ -21,7 +21,7 @@ from graph_handoff.console import say, table
 from graph_handoff.errors import ConfigError
 from graph_handoff.files import write_text
 from graph_handoff.protocols.graph_writer.model import GraphWriter, load_settings
-from training.graph_writer.rewards import FIDELITIES, PARTS, Case, Failed, Fidelity, RewardError, Scored, score
+from training.graph_writer.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, fidelity_of, score
 from training.graph_writer.writing import (
     WriterConfig,
     adapter,
@@ -96,7 +96,7 @@ def _fit(config: GrpoConfig, start: Path | None) -> None:
     before = load_writer(config, start)
     config = config.model_copy(update={"reads": before.reads})
     cases = load_cases(config, before.gazetteer)
-    fidelity = FIDELITIES[config.fidelity]()
+    fidelity = fidelity_of(config.fidelity, config.corpus, (case for part in cases.values() for case in part))
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
     first = held_out_scores(before, held_out, fidelity)
     say(f"before: {_words(summary(first))}")
@@ -108,7 +108,7 @@ def _fit(config: GrpoConfig, start: Path | None) -> None:
     if trained is None:
         return
     last = held_out_scores(trained, held_out, fidelity)
-    metrics = {"held_out_plans": len(held_out), "parameters": count_parameters(trained.model)}
+    metrics: dict[str, float] = {"held_out_plans": len(held_out), "parameters": count_parameters(trained.model)}
     metrics |= summary(last) | {f"start_{key}": value for key, value in summary(first).items()} | gain(first, last, config.seed)
     finish(config, metrics)
     _show(metrics)
@@ -162,7 +162,7 @@ def make_trainer(config: GrpoConfig, writer: GraphWriter, cases: Mapping[str, Se
         **vllm,
     )
 
-    class Trainer(GRPOTrainer):  # type: ignore[misc]
+    class Trainer(GRPOTrainer):
         """Evaluates by what the model writes greedily: exact, and no loss is wanted."""
 
         def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
@@ -173,7 +173,7 @@ def make_trainer(config: GrpoConfig, writer: GraphWriter, cases: Mapping[str, Se
             }
             self.log(metrics)
             self.model.train()
-            self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+            self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
             return metrics
 
     train_set = as_dataset(cases["train"], writer, config).remove_columns("completion")

@@ -12,18 +12,22 @@ than the gold plan scores above one that says all of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from graph_handoff.delegation import Toolset
-from graph_handoff.errors import CodecError, GraphError, HandoffError, UnfaithfulError
+from graph_handoff.errors import CodecError, ConfigError, GraphError, HandoffError, UnfaithfulError
 from graph_handoff.graph import Graph
 from graph_handoff.graph_metrics import compare
 from graph_handoff.placeholders import Lifted
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.graph_writer.texts import Written, read_written
+
+if TYPE_CHECKING:
+    from data.environments.base import ReplayableEnvironment
 
 PARTS = ("valid", "faithful", "fidelity", "brevity")
 BREVITY_WEIGHT = 0.1
@@ -110,13 +114,14 @@ def graph_f1(written: Plan, case: Case) -> float:
 
 
 class Executes:
-    """1 where the plan, executed in the real environment, leaves the state and tells the user what the gold plan does, else 0.
+    """1 where the plan, executed in its environment, leaves the state and tells the user what the gold plan does, else 0.
 
-    Where the gold plan changes nothing, an empty plan would pass: then the calls made must be the gold plan's.
+    Where the gold plan changes nothing, an empty plan would pass: then the calls made must be the gold plan's. Cases without an
+    environment are answered by what was `recorded` of them.
     """
 
-    def __init__(self, seconds: float = 10.0) -> None:
-        self.seconds = seconds
+    def __init__(self, recorded: ReplayableEnvironment | None = None, seconds: float = 10.0) -> None:
+        self.recorded, self.seconds = recorded, seconds
         self._reaches: dict[str | None, Any] = {}
 
     def __call__(self, written: Plan, case: Case) -> float | Failed:
@@ -138,10 +143,21 @@ class Executes:
         from data.labels.replay import ReachesGold
 
         if case.environment not in self._reaches:
-            environment = environment_of(case).fork()
+            environment = environment_of(case, self.recorded).fork()
             self._reaches[case.environment] = ReachesGold(environment, exact=True, seconds=self.seconds)
         return self._reaches[case.environment]
 
 
-FIDELITIES: dict[str, Any] = {"graph_f1": lambda: graph_f1, "execution": Executes}
-"""Name in a configuration -> what makes the function."""
+def fidelity_of(name: Literal["graph_f1", "execution"], corpus: Path, cases: Iterable[Case]) -> Fidelity:
+    """The function of that name for the cases of a corpus. Raises ConfigError where some of them cannot be executed."""
+    if name == "graph_f1":
+        return graph_f1
+    from data.corpus import read_corpus
+    from data.recordings import ADVICE, read_recordings
+
+    recorded = read_recordings(corpus, (row for rows in read_corpus(corpus).values() for row in rows))
+    missing = {case.id for case in cases if case.environment is None and case.id not in recorded.recordings}
+    if missing:
+        problem = f"{len(missing)} plans have neither an environment nor a recording: {ADVICE}"
+        raise ConfigError(problem, field="fidelity", found=name, allowed="graph_f1")
+    return Executes(recorded)

@@ -52,7 +52,7 @@ def _fit(config: SftConfig) -> None:
     if trained is None:
         return
     held_out = [*cases["validation"], *cases["test"]][: config.report_plans]
-    metrics = {"held_out_plans": len(held_out), "parameters": parameters}
+    metrics: dict[str, float] = {"held_out_plans": len(held_out), "parameters": parameters}
     metrics |= summary(held_out_scores(trained, held_out, graph_f1))
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])

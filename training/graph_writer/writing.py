@@ -95,7 +95,7 @@ def load_cases(config: WriterConfig, gazetteer: Sequence[str] | None = None) -> 
     Without a `gazetteer` it is made of the training plans, or empty, as the configuration says. Raises InputError where there is
     no corpus.
     """
-    corpus = read_corpus(config.corpus)
+    corpus = read_corpus(config.corpus, ["train", "validation"])
     corpus["train"] = chosen(corpus["train"], config)
     if gazetteer is None:
         gazetteer = gazetteer_of(config, ((row.plan, row.tools) for row in corpus["train"]))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from data.corpus import read_corpus
+from data.corpus import SPLITS, read_corpus
 from data.labels.keep import KeepLabeller, keyword_labels
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters
 from graph_handoff.config import Config
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 IGNORED = -100  # the loss leaves these labels out
 MAX_TOKENS = 510
 """Of one example, without the two special tokens: what BERT's positions hold."""
-SPLITS = ("train", "validation", "test")
 LABELS_FILE = "labels.jsonl"
 SHARPNESS = 1.5
 """Of the first attention: the softmax's largest weight is then near 1."""
@@ -138,7 +137,7 @@ def _fit(config: LinguaConfig) -> None:
 def _rows(corpus: Path) -> dict[str, list[LinguaRow]]:
     return {
         split: [LinguaRow(row.prose, row.plan, row.tools, row.source) for row in part]
-        for split, part in read_corpus(corpus).items()
+        for split, part in read_corpus(corpus, SPLITS).items()
     }
 
 
@@ -155,7 +154,8 @@ def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[LinguaRow]]) -> di
     path = config.run / LABELS_FILE
     every = [(split, row) for split in SPLITS for row in rows[split]]
     texts = sha256_json([row.text for _, row in every])
-    head, *found = [value for _, value in read_jsonl(path)] if path.exists() else [None]
+    stored: list[Any] = [value for _, value in read_jsonl(path)] if path.exists() else []
+    head, *found = stored or [None]
     if head != texts:
         labeller = KeepLabeller()
         marks = (labeller.label(row.text, row.plan, row.tools) for _, row in track(every, "labels", len(every)))

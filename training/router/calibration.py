@@ -49,7 +49,7 @@ class Bin(NamedTuple):
     """One bin of the reliability plot."""
 
     low: float
-    count: int
+    count: int  # type: ignore[assignment]  # tuple's own `count` is not needed
     confidence: float
     """Mean belief in the format that the router prefers."""
     accuracy: float

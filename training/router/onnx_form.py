@@ -34,7 +34,7 @@ def _reshape(states: Tensor, *shape: int) -> Tensor:
         def symbolic(graph: Any, states: Any) -> Any:
             return graph.op("Reshape", states, graph.op("Constant", value_t=torch.tensor(shape)))
 
-    reshaped: Tensor = Reshape.apply(states)  # type: ignore[no-untyped-call]
+    reshaped: Tensor = Reshape.apply(states)
     return reshaped
 
 

@@ -42,7 +42,7 @@ class Teacher:
 
     def __init__(self, known: dict[str, Lesson] | None = None, router: Router | None = None, journal: Path | None = None) -> None:
         """`known` by fingerprint. What `router` answers for tokens is added to the file `journal`, and not asked again."""
-        self.known, self.router, self.journal = known or {}, router, journal and Journal(journal)
+        self.known, self.router, self.journal = known or {}, router, None if journal is None else Journal(journal)
         self.failed = 0
         """Calls that failed."""
         if journal is not None and journal.exists():

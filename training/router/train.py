@@ -116,7 +116,7 @@ def run(config: RouterConfig) -> int:
 
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
-    named = {"costs": config.costs and folder_with(TRIALS_FILE, config.costs)}
+    named: dict[str, Any] = {"costs": config.costs and folder_with(TRIALS_FILE, config.costs)}
     named["outcomes"] = tuple(folder_with(TRIALS_FILE, run) for run in config.outcomes)
     config = config.model_copy(update=named)
     corpus = config.corpus if OWN in config.sources else None

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from data.corpus import CorpusRow, read_corpus
+from data.corpus import SPLITS, CorpusRow, read_corpus
 from graph_handoff.config import Config
 from graph_handoff.console import say
 from graph_handoff.delegation import Delegation
@@ -45,7 +45,7 @@ def read_rows(corpus: Path) -> dict[str, list[PlanRow]]:
     def row(found: CorpusRow) -> PlanRow:
         return PlanRow(Delegation(found.id, "", found.tools, found.delegation.graph), found.source)
 
-    return {split: [row(found) for found in part] for split, part in read_corpus(corpus).items()}
+    return {split: [row(found) for found in part] for split, part in read_corpus(corpus, SPLITS).items()}
 
 
 Encodings = dict[str, list[tuple[PlanRow, Encoded]]]
