@@ -5,7 +5,8 @@ trajectory of that task. Plans are what each untrained protocol's receiver reads
 Faults that add a call are shown apart: what a call that was never made does, no recording can tell.
 
 Gold plans need the benchmark package; `--recordings FOLDER` adds the public trajectories (tau2_*_retail.json.gz,
-tau2_*_airline.json.gz, of https://github.com/sierra-research/tau2-bench). `--writes` says who tells which tools write:
+tau2_*_airline.json.gz, of https://github.com/sierra-research/tau2-bench). `--lab` takes the conversations of
+examples/own-traces instead, and the laboratory that they were made in. `--writes` says who tells which tools write:
 `recordings` (recorded effects, then names) or `environment` (as a user would). `--list FILE` writes every disagreement.
 """
 
@@ -21,10 +22,12 @@ from typing import Any
 
 import orjson
 
+from benchmarks.lab import TRACES, LabEnvironment
 from data.environments import load_environment
-from data.environments.base import BenchmarkEnvironment, EnvironmentCallError
+from data.environments.base import EnvironmentCallError, Scores, StatefulEnvironment
 from data.environments.gold import replay_gold
 from data.environments.recorded import RecordedEnvironment, Recording
+from data.environments.tau2 import AIRLINE, RETAIL
 from data.environments.tau2_score import report_findings
 from data.environments.writes import WriteVerdict, which_write
 from data.labels.record import label_trajectory
@@ -86,16 +89,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path)
     parser.add_argument("--writes", choices=("environment", "recordings"), default="recordings")
-    parser.add_argument("--limit", type=int, help="recordings of each file")
+    parser.add_argument("--lab", action="store_true")
     parser.add_argument("--list", type=Path)
     options = parser.parse_args()
     trials: list[Trial] = []
-    for domain in ("retail", "airline"):
-        environment = load_environment(f"tau2-{domain}").fork()
-        groups = {f"gold {domain}": list(replay_gold(environment.name))}
-        for path in sorted(options.recordings.glob(f"tau2_*_{domain}.json.gz")) if options.recordings else ():
-            found = [r.trajectory for r in SOURCES[detect(path)].read(path) if isinstance(r, Accepted)]
-            groups[path.name.split(".json")[0]] = found[: options.limit]
+    for environment, groups in (lab(),) if options.lab else tau2(options.recordings):
         every = [trajectory for found in groups.values() for trajectory in found]
         verdicts = verdicts_of(environment, every, options.writes)
         for group, found in groups.items():
@@ -106,7 +104,30 @@ def main() -> None:
         options.list.write_bytes(b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in disagreeing))
 
 
-def verdicts_of(environment: BenchmarkEnvironment, every: Sequence[Trajectory], told_by: str) -> dict[str, WriteVerdict]:
+Groups = dict[str, list[Trajectory]]
+
+
+def tau2(recordings: Path | None) -> Iterator[tuple[StatefulEnvironment, Groups]]:
+    """The gold plans of each domain, and the trajectories in that folder."""
+    for name in (RETAIL, AIRLINE):
+        environment = load_environment(name).fork()
+        groups = {f"gold {environment.domain}": list(replay_gold(name))}
+        for path in sorted(recordings.glob(f"tau2_*_{environment.domain}.json.gz")) if recordings else ():
+            groups[path.name.split(".json")[0]] = trajectories(path)
+        yield environment, groups
+
+
+def lab() -> tuple[StatefulEnvironment, Groups]:
+    """The laboratory's conversations."""
+    return LabEnvironment(), {"lab": trajectories(TRACES)}
+
+
+def trajectories(path: Path) -> list[Trajectory]:
+    """Those of a trace file that can be used."""
+    return [record.trajectory for record in SOURCES[detect(path)].read(path) if isinstance(record, Accepted)]
+
+
+def verdicts_of(environment: StatefulEnvironment, every: Sequence[Trajectory], told_by: str) -> dict[str, WriteVerdict]:
     """Which tools write, and how many of the verdicts on the tools of the benchmark are right."""
     names = [schema["name"] for schema in environment.tools]
     writes = [name for name in names if environment.is_write(name)]
@@ -123,7 +144,7 @@ def verdicts_of(environment: BenchmarkEnvironment, every: Sequence[Trajectory], 
 
 
 def judge(
-    group: str, found: Sequence[Trajectory], environment: BenchmarkEnvironment, verdicts: dict[str, WriteVerdict]
+    group: str, found: Sequence[Trajectory], environment: StatefulEnvironment, verdicts: dict[str, WriteVerdict]
 ) -> Iterator[Trial]:
     """Every plan of every task of a group. A recording that the environment does not repeat is left out, and counted."""
     tools, writing = Toolset.from_schemas(environment.tools), frozenset(name for name, v in verdicts.items() if v.writes)
@@ -149,7 +170,7 @@ def judge(
         say(f"{group}: {count} of {len(found)} left out ({reason})")
 
 
-def truly(case: Case, plan: Plan, environment: BenchmarkEnvironment, state: str | None) -> tuple[bool, str]:
+def truly(case: Case, plan: Plan, environment: StatefulEnvironment, state: str | None) -> tuple[bool, str]:
     """The benchmark's reward; for a recording, which may have failed its task, whether the plan does what the recording did."""
     task = case.trajectory.task
     environment.reset(task.id)
@@ -158,7 +179,7 @@ def truly(case: Case, plan: Plan, environment: BenchmarkEnvironment, state: str 
     except EnvironmentCallError as error:
         return False, str(error)
     reported = ["\n".join(done.report)] if done.report else []
-    if state is None:
+    if state is None and isinstance(environment, Scores):
         score = environment.score(task.id, reported)
         return score.reward == 1, score.detail
     untold = report_findings(task.communicate, reported)

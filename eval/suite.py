@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import orjson
 from pydantic import Field, model_validator
 
+from data.environments.tau2 import RETAIL
 from data.runs.folder import INSPECT_FOLDER, SUITE_FILE, TRIALS_FILE, TRIALS_JOURNAL
 from data.runs.journal import Journal
 from data.runs.manifest import claim, complete, versions
@@ -81,7 +82,7 @@ class SuiteConfig(Config):
     """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
     graphs: Path = Path("data/store/graphs.jsonl")
     """Labelled gold plans: the delegations."""
-    benchmarks: tuple[str, ...] = Field(("tau2-retail",), min_length=1)
+    benchmarks: tuple[str, ...] = Field((RETAIL,), min_length=1)
     part: Part = "test"
     """The benchmark's held-out tasks, the others, or all. Trained protocols belong on held-out tasks only."""
     trajectories: Path = Path("data/store/trajectories.jsonl")

@@ -95,7 +95,7 @@ class Trial(Frozen):
     """One task x protocol x seed."""
 
     benchmark: str
-    """`tau2-retail`, `tau2-airline`."""
+    """As `eval.benchmarks.BENCHMARKS` names it."""
     task_id: str
     protocol: str
     seed: int

@@ -149,12 +149,25 @@ class _Seen:
     def ids(self) -> frozenset[str]:
         return frozenset(value for value, _ in ids_in(self.call.arguments))
 
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        """Every object in the answer."""
+        found, waiting = [], [result_value(self.content)]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, dict):
+                found.append(value)
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+        return found
+
 
 def learn(trajectories: Iterable[Trajectory], readers: Iterable[str] = ()) -> dict[str, Effects]:
     """Effects of every tool that is called; `readers` are known to change nothing, whatever a look-up says after them.
 
-    Two comparisons: the same look-up before and after a call, and a record that a look-up gave with the one that the call
-    answers with itself.
+    Two comparisons: the same look-up before and after a call, and the record that a call answers with and the last answer that
+    held it.
     """
     found: dict[str, Effects] = {}
     innocent = set(readers)
@@ -170,7 +183,7 @@ def learn(trajectories: Iterable[Trajectory], readers: Iterable[str] = ()) -> di
 
 
 def comparisons(made: Sequence[_Seen], innocent: set[str]) -> Iterator[tuple[set[str], bool]]:
-    """Tools, and whether what was looked up before and after them has changed: one tool where it has."""
+    """Tools, and whether what was seen before and after them has changed: one tool where it has."""
     last: dict[str, int] = {}
     for number, seen in enumerate(made):
         key = f"{seen.call.name} {key_of(seen.call.arguments)}"
@@ -185,21 +198,21 @@ def comparisons(made: Sequence[_Seen], innocent: set[str]) -> Iterator[tuple[set
                     yield suspects, True
         last[key] = number
         if seen.call.name not in innocent:
-            yield from _own_answer(made[:number], seen)
+            yield from _own_answer(made[:number], seen, innocent)
 
 
-def _own_answer(before: Sequence[_Seen], seen: _Seen) -> Iterator[tuple[set[str], bool]]:
-    """A call that answers with the record that the last look-up of it gave: the same, or changed."""
+def _own_answer(before: Sequence[_Seen], seen: _Seen, innocent: set[str]) -> Iterator[tuple[set[str], bool]]:
+    """A call that answers with a record that the last answer which held it gave, too: the same, or changed by nobody else."""
     record = result_value(seen.content)
     if not isinstance(record, dict):
         return
-    for other in reversed(before):
-        if not other.ids & seen.ids:
-            continue
-        earlier = result_value(other.content)
-        if other.call.name != seen.call.name and isinstance(earlier, dict) and _is_same_record(earlier, record, seen.ids):
-            yield {seen.call.name}, any(earlier[key] != record[key] for key in earlier.keys() & record.keys())
-        return
+    for place in range(len(before) - 1, -1, -1):
+        earlier = next((other for other in before[place].records if _is_same_record(other, record, seen.ids)), None)
+        if earlier is not None:
+            others = {other.call.name for other in before[place + 1 :] if other.ids & seen.ids} - innocent
+            if before[place].call.name != seen.call.name and not others:
+                yield {seen.call.name}, any(earlier[key] != record[key] for key in earlier.keys() & record.keys())
+            return
 
 
 def _is_same_record(one: dict[str, Any], other: dict[str, Any], ids: frozenset[str]) -> bool:

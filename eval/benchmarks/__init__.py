@@ -15,12 +15,17 @@ BENCHMARKS: dict[str, Adapter] = {
 }
 """By name."""
 
-__all__ = ["BENCHMARKS", "Adapter", "Benchmark", "Inputs", "Part", "load_benchmark", "title_of"]
+__all__ = ["BENCHMARKS", "Adapter", "Benchmark", "Inputs", "Part", "dataset_of", "load_benchmark", "title_of"]
 
 
 def load_benchmark(name: str, inputs: Inputs) -> Benchmark:
     """The benchmark of that name with the delegations labelled in `inputs.graphs`. Raises ConfigError, InputError."""
     return BENCHMARKS[known("benchmark", BENCHMARKS, name)].load(name, inputs)
+
+
+def dataset_of(name: str) -> tuple[str, str] | None:
+    """The Hub's data set with its tasks, and which of them; None where there is none."""
+    return BENCHMARKS[name].dataset if name in BENCHMARKS else None
 
 
 def title_of(name: str) -> str:

@@ -52,3 +52,5 @@ class Adapter(NamedTuple):
     """Raises InputError where there is no task."""
     files: Callable[[Inputs], tuple[Path, ...]] = lambda inputs: (inputs.graphs,)
     """What it reads: a run on other files is another run."""
+    dataset: tuple[str, str] | None = None
+    """The Hub's data set with its tasks, and which of them, where there is one."""

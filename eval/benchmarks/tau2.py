@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from data.environments import load_environment
+from data.environments.tau2 import AIRLINE, RETAIL
 from data.labelled import read_graphs
 from eval.benchmarks.base import Adapter, Benchmark, Inputs
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import InputError
+
+DATASET = "HuggingFaceH4/tau2-bench-data"
 
 
 def load_tau2(name: str, inputs: Inputs) -> Benchmark:
@@ -27,6 +30,6 @@ def load_tau2(name: str, inputs: Inputs) -> Benchmark:
 
 
 ADAPTERS = {
-    "tau2-retail": Adapter("tau-bench retail", load_tau2),
-    "tau2-airline": Adapter("tau-bench airline", load_tau2),
+    RETAIL: Adapter("tau-bench retail", load_tau2, dataset=(DATASET, "retail")),
+    AIRLINE: Adapter("tau-bench airline", load_tau2, dataset=(DATASET, "airline")),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from eval.benchmarks import dataset_of
 from eval.export.adapter import MINILM, Base
 from eval.export.base import Kind
 from eval.export.package import PICTURE_FILE, Run
@@ -35,11 +36,6 @@ APACHE_BASES = (
     MINILM.id,
 )
 """Bases whose cards name Apache-2.0."""
-HUB_DATASETS = {
-    "tau2-retail": ("HuggingFaceH4/tau2-bench-data", "retail"),
-    "tau2-airline": ("HuggingFaceH4/tau2-bench-data", "airline"),
-}
-"""Benchmark -> the Hub's data set with its tasks, and which of them."""
 REPO_PLACE, REVISION_PLACE = "ORG/NAME", "REVISION"
 ADAPTER_LOAD = (
     "from peft import AutoPeftModelForCausalLM",
@@ -111,7 +107,7 @@ def _entries(kind: Kind, results: Results, result: CardResult) -> list[EvalResul
     from huggingface_hub import EvalResult
 
     row, suite = result.row, results.suite
-    dataset, config = HUB_DATASETS.get(result.benchmark, (result.benchmark, None))
+    dataset, config = dataset_of(result.benchmark) or (result.benchmark, None)
     return [
         EvalResult(
             task_type=kind.task,
@@ -146,9 +142,10 @@ def write_results(target: Path, results: Results) -> None:
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
     for result in results.own:
-        if result.benchmark not in HUB_DATASETS or result.row.reward is None:
+        found = dataset_of(result.benchmark)
+        if found is None or result.row.reward is None:
             continue
-        dataset, task = HUB_DATASETS[result.benchmark]
+        dataset, task = found
         notes = f"{results.measure} of the handoff format {result.row.protocol!r}; executor: {results.suite.executor}"
         entry = EvalResultEntry(dataset_id=dataset, task_id=task, value=result.row.reward, notes=notes)
         text = yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False, allow_unicode=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from recording_factory import TOOLS, extend, give_back, look, recorded
+from recording_factory import TOOLS, Call, extend, give_back, loan, look, recorded
 
 from data.environments.writes import key_of, name_reads, schema_hint, which_write
 from graph_handoff.errors import ConfigError
@@ -61,6 +61,16 @@ def test_a_call_that_answers_with_the_record_changed_is_a_write() -> None:
     found = which_write(TOOLS, [recorded([look("LN4471"), extend("LN4471", 21)])])
     assert (found["extend_loan"].writes, found["extend_loan"].told_by) == (True, "recordings")
     assert (found["get_loan"].writes, found["get_loan"].told_by) == (False, "name")
+
+
+def test_the_record_may_stand_in_a_list_and_another_call_on_it_is_a_suspect_too() -> None:
+    listed: Call = ("list_loans", {"member_id": "M31"}, [loan("LN1001"), loan("LN4471")])
+    zap: Call = ("zap", {"loan_id": "LN4471"}, "done")
+    show: Call = ("show_loan", {"loan_id": "LN4471"}, loan("LN4471", status="lost"))
+    assert which_write(TOOLS, [recorded([listed, give_back("LN4471")])])["return_loan"].told_by == "recordings"
+    found = which_write(TOOLS, [recorded([listed, zap, show])])
+    assert {found[name].told_by for name in ("zap", "show_loan")} == {"name"}
+    assert (found["zap"].writes, found["show_loan"].writes) == (True, False)
 
 
 def test_of_two_suspects_the_one_that_was_given_the_record_did_it() -> None:

@@ -161,3 +161,16 @@ def test_the_verdict_is_the_real_environments(monkeypatch: pytest.MonkeyPatch) -
     assert 0.3 < sum(trial.truth for trial in trials) / len(trials) < 0.7
     assert not [trial for trial in trials if trial.verdict and not trial.truth], "nothing wrong passes"
     assert sum(trial.verdict == trial.truth for trial in trials) >= 0.99 * len(trials)
+
+
+def test_the_verdict_is_right_in_a_domain_that_the_rules_were_not_made_on() -> None:
+    """The laboratory of the example, without the hints of its schemas."""
+    from benchmarks import recorded as measured
+
+    environment, groups = measured.lab()
+    verdicts = measured.verdicts_of(environment, groups["lab"], "recordings")
+    assert all(verdict.writes == environment.is_write(name) for name, verdict in verdicts.items())
+    assert {name for name, verdict in verdicts.items() if verdict.told_by == "recordings"} >= {"book_slot", "cancel_booking"}
+    trials = [t for t in measured.judge("lab", groups["lab"], environment, verdicts) if t.kind not in measured.ADDED]
+    assert len(trials) > 700
+    assert all(trial.verdict == trial.truth for trial in trials)
