@@ -12,8 +12,9 @@ export HF_HUB_OFFLINE ?= 1
 HANDOFF := $(BIN)/handoff
 SMOKE := data/store/smoke
 SMALL := --corpus $(SMOKE)/corpus
+OWN := examples/own-traces
 
-.PHONY: setup quickstart lane-1 lane-2 routers smoke test test-all wheel gpu lint clean
+.PHONY: setup quickstart lane-1 lane-2 routers own-traces smoke test test-all wheel gpu lint clean
 
 setup: $(VENV)/.ready
 
@@ -42,6 +43,17 @@ routers: setup
 	$(HANDOFF) report checkpoints/routers
 	$(HANDOFF) export router checkpoints/router-tiny --eval checkpoints/routers --protocols routed-distilled
 
+# From raw traces of an agent with tools of its own to a report: the example of docs/own-traces.md.
+own-traces: setup
+	$(HANDOFF) import --config $(OWN)/import.yaml
+	$(HANDOFF) label --config $(OWN)/label.yaml
+	$(HANDOFF) corpus --config $(OWN)/corpus.yaml
+	$(HANDOFF) train predictor --config $(OWN)/predictor.yaml
+	$(HANDOFF) train tfidf --config $(OWN)/tfidf.yaml
+	$(HANDOFF) train t5 --config $(OWN)/t5.yaml
+	$(HANDOFF) eval --config $(OWN)/eval.yaml
+	$(HANDOFF) report data/store/own-traces/eval
+
 lane-1:
 	$(HANDOFF) train sft --config configs/sft/tiny.yaml
 	$(HANDOFF) train grpo --config configs/grpo/tiny.yaml
@@ -55,7 +67,7 @@ lane-2:
 	$(HANDOFF) train lingua --config configs/lingua/tiny.yaml
 
 # The same in small, for CI: every stage, few plans, few steps, six tasks.
-smoke: setup
+smoke: setup own-traces
 	$(HANDOFF) import --config configs/import/quickstart.yaml --out $(SMOKE)/trajectories.jsonl
 	$(HANDOFF) synth --config configs/synth/quickstart.yaml --domains '{tau2-retail: 60, tau2-airline: 20}' --out $(SMOKE)/synth.jsonl
 	$(HANDOFF) label --config configs/label/quickstart.yaml --input $(SMOKE)/trajectories.jsonl --out $(SMOKE)/graphs.jsonl
@@ -68,7 +80,7 @@ smoke: setup
 	$(HANDOFF) train lingua --config configs/lingua/tiny.yaml $(SMALL) --train_plans 40 --steps 20 --eval_steps 10 --run $(SMOKE)/lingua
 	$(HANDOFF) train predictor --config configs/predictor/quickstart.yaml $(SMALL) --run $(SMOKE)/predictor
 	$(HANDOFF) train tfidf --config configs/tfidf/quickstart.yaml $(SMALL) --tasks 6 --run $(SMOKE)/tfidf
-	$(HANDOFF) train router --config configs/router/tiny.yaml $(SMALL) --sources '[tau2-retail, tau2-airline, tau2-telecom]' \
+	$(HANDOFF) train router --config configs/router/tiny.yaml --sources '[tau2-retail, tau2-airline, tau2-telecom]' \
 		--recombined 100 --steps 20 --eval_steps 10 --run $(SMOKE)/router
 	$(HANDOFF) curves $(SMOKE)/t5 $(SMOKE)/grpo --out $(SMOKE)/curves
 	$(HANDOFF) eval --config configs/eval/smoke.yaml

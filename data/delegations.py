@@ -58,10 +58,10 @@ def own(corpus: Path) -> Iterator[Found]:
             yield Found(row.domain, row.delegation.id, row.delegation.task, row.tools, split == "test")
 
 
-def benchmark(name: str) -> Callable[[Path | None], Iterator[Found]]:
+def benchmark(name: str) -> Callable[[Path], Iterator[Found]]:
     """The tasks of an environment, in their authors' words, with the assistant's tools."""
 
-    def read(public: Path | None) -> Iterator[Found]:
+    def read(public: Path) -> Iterator[Found]:
         environment = load_environment(name)
         tools = Toolset.from_schemas(environment.tools)
         for task in environment.tasks():
@@ -70,22 +70,23 @@ def benchmark(name: str) -> Callable[[Path | None], Iterator[Found]]:
     return read
 
 
-def _file(public: Path | None, name: str) -> Path:
-    """A file of the folder with public data. Raises FileNotFoundError where it is not there."""
-    if public is None or not (public / name).exists():
+def _file(public: Path, name: str) -> Path:
+    """A file somewhere in the folder with public data. Raises FileNotFoundError where it is not there."""
+    found = sorted(public.rglob(name))
+    if not found:
         raise FileNotFoundError(name)
-    return public / name
+    return found[0]
 
 
-def tau1_retail(public: Path | None) -> Iterator[Found]:
+def tau1_retail(public: Path) -> Iterator[Found]:
     """tau-bench v1's training tasks: the same shop, other customers."""
     tools = Toolset.from_schemas(load_environment(RETAIL).tools)
     for part in ("train", "dev"):
-        for number, record in enumerate(_read_gzip(_file(public, f"tasks/tau1_retail_{part}.json.gz"))):
+        for number, record in enumerate(_read_gzip(_file(public, f"tau1_retail_{part}.json.gz"))):
             yield Found("retail", f"{part}-{number}", record["instruction"], tools)
 
 
-def bfcl(public: Path | None) -> Iterator[Found]:
+def bfcl(public: Path) -> Iterator[Found]:
     """The questions of BFCL v3, with their functions; the turns of one conversation make one task."""
     folder = _bfcl_folder()
     documents = {
@@ -144,10 +145,10 @@ def _user_texts(value: Any) -> Iterator[str]:
         yield from _user_texts(value.get("content"))
 
 
-def who_and_when(public: Path | None) -> Iterator[Found]:
+def who_and_when(public: Path) -> Iterator[Found]:
     """What the orchestrator of a real system (Magentic-One) wrote to its agents, and the questions that it was asked."""
     agents = Toolset([Tool(name) for name in ("Assistant", "ComputerTerminal", "FileSurfer", "WebSurfer")])
-    for number, run in enumerate(_read_gzip(_file(public, "handoffs/who_and_when_handcrafted_20.json.gz"))):
+    for number, run in enumerate(_read_gzip(_file(public, "who_and_when_handcrafted_20.json.gz"))):
         for message in run["history"]:
             role = message.get("role", "")
             if role == "human":
@@ -157,15 +158,15 @@ def who_and_when(public: Path | None) -> Iterator[Found]:
                 yield Found("who-and-when", str(number), message["content"], Toolset([Tool(agent)]))
 
 
-def security_monitoring(public: Path | None) -> Iterator[Found]:
+def security_monitoring(public: Path) -> Iterator[Found]:
     """Questions about a site's alarms and cameras."""
-    for number, query in enumerate(_read(_file(public, "queries/security_monitoring_237.json"))["queries"]):
+    for number, query in enumerate(_read(_file(public, "security_monitoring_237.json"))["queries"]):
         yield Found("security-monitoring", str(number), query, Toolset())
 
 
-def text2sql(public: Path | None) -> Iterator[Found]:
+def text2sql(public: Path) -> Iterator[Found]:
     """Questions about a university's courses, some phrasings of each, with values for its variables."""
-    for number, template in enumerate(_read_gzip(_file(public, "queries/text2sql_advising.json.gz"))):
+    for number, template in enumerate(_read_gzip(_file(public, "text2sql_advising.json.gz"))):
         for sentence in template["sentences"][:SENTENCES_A_TEMPLATE]:
             task = sentence["text"]
             for name, value in sentence["variables"].items():
@@ -177,8 +178,10 @@ OWN = "corpus"
 """The source that is one's own corpus."""
 CORPUS = Path("data/store/corpus")
 """Where `handoff corpus` writes it by default."""
+PUBLIC = Path("data/store/public")
+"""The folder with public data sets; docs/router.md says which files, and where they are got."""
 
-SOURCES: dict[str, Callable[[Path | None], Iterator[Found]]] = {
+SOURCES: dict[str, Callable[[Path], Iterator[Found]]] = {
     **{name: benchmark(name) for name in ENVIRONMENTS},
     "tau1-retail": tau1_retail,
     "bfcl": bfcl,
@@ -193,9 +196,7 @@ DOMAINS = ("retail", "airline", "telecom", "bfcl", "text2sql", "security-monitor
 """Those of the sources."""
 
 
-def routing_tasks(
-    sources: Iterable[str], public: Path | None = None, corpus: Path = CORPUS
-) -> tuple[list[RoutingTask], Counter[str]]:
+def routing_tasks(sources: Iterable[str], public: Path = PUBLIC, corpus: Path = CORPUS) -> tuple[list[RoutingTask], Counter[str]]:
     """Each text once, and how many were left out, by reason. `public` is the folder of public data, `corpus` that of the source
     `corpus`. Raises ConfigError for an unknown source, InputError for a damaged file and for a corpus that is none."""
     kept: dict[str, RoutingTask] = {}

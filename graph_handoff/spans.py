@@ -1,4 +1,4 @@
-"""Pieces of a text: what a compressor keeps or drops as a whole. A quoted value and an identifier are one piece each."""
+"""Spans of a text: what a compressor keeps or drops as a whole. A quoted value and an identifier are one span each."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from collections.abc import Iterable, Iterator
 from graph_handoff.identifiers import find_identifiers
 
 Span = tuple[int, int]
-"""Start and end of a piece in its text, in characters."""
+"""Start and end of a span in its text, in characters."""
 
 _QUOTED = re.compile(r'"[^"\n]{0,2000}"|`[^`\n]{1,200}`|“[^”\n]{0,2000}”')
 _WORD = re.compile(r"\w+(?:[’'-]\w+)*|[^\w\s]")
 _LABEL = re.compile(r"(?m)^[ \t]*\d{1,3}[.):](?=[ \t])")
 
 
-def split_pieces(text: str) -> list[Span]:
-    """Every piece in order; together they are the text without its white space.
+def split_spans(text: str) -> list[Span]:
+    """Every span in order; together they are the text without its white space.
 
-    The number of a line (`1.`) is one piece with its mark, because the mark alone makes it a number of a line.
+    The number of a line (`1.`) is one span with its mark, because the mark alone makes it a number of a line.
     """
     taken = bytearray(len(text))
     fixed = sorted(_free([*_spans(_LABEL, text), *_spans(_QUOTED, text), *_identifiers(text)], taken))
-    pieces: list[Span] = []
+    spans: list[Span] = []
     at = 0
     for start, end in [*fixed, (len(text), len(text))]:
-        pieces += [match.span() for match in _WORD.finditer(text, at, start)]
+        spans += [match.span() for match in _WORD.finditer(text, at, start)]
         if end > start:
-            pieces.append((start, end))
+            spans.append((start, end))
         at = end
-    return pieces
+    return spans
 
 
-def join_pieces(text: str, kept: Iterable[Span]) -> str:
-    """The kept pieces letter by letter: joined as they stand where nothing was dropped between them, else by a line's end where
+def join_spans(text: str, kept: Iterable[Span]) -> str:
+    """The kept spans verbatim: joined as they were where nothing was dropped between them, else by a line's end where
     the text had one there, or a space."""
     parts: list[str] = []
     last: int | None = None

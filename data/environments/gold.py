@@ -1,4 +1,4 @@
-"""Gold replay: a benchmark's own plan, carried out in its real environment, as trajectories."""
+"""Gold replay: a benchmark's own plan, executed in its real environment, as trajectories."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class _Tally:
 
 
 def label(trajectory: Trajectory, facts: DomainFacts, words: WordsOf = "task+user", drop_errors: bool = True) -> Labelled:
-    """The plan that carries out what the trajectory did.
+    """The plan that does what the trajectory did.
 
     A call that the tool refused is left out with `drop_errors`; nothing refers to its result in any case. A call of the user's
     becomes an action of the same name: nobody but the user can make it, and what it answered reaches the plan only in the

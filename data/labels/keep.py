@@ -1,11 +1,11 @@
-"""Keep-labels: which pieces of a prose plan the graph needs.
+"""Keep-labels: which spans of a prose plan the graph needs.
 
-A piece is needed if the documented reader (`protocols.prose.reader`) reads less of the gold plan without it, or if it says a
+A span is needed if the documented reader (`protocols.prose.reader`) reads less of the gold plan without it, or if it says a
 condition of the plan, which that reader does not read. They are found by greedy deletion: whole paragraphs, then runs of a
-clause's pieces, halved until single pieces are left; what lowers the agreement comes back. The prose of one writer repeats the
-same clauses with other values, so the pieces that one clause needed are tried first for the next one of the same form.
+clause's spans, halved until single spans are left; what lowers the agreement comes back. The prose of one writer repeats the
+same clauses with other values, so the spans that one clause needed are tried first for the next one of the same form.
 
-The labels without the graph (`keyword_labels`) are the ablation: the pieces of the greatest idf.
+The labels without the graph (`keyword_labels`) are the ablation: the spans of the greatest idf.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from graph_handoff.protocols.prose.reader import read_text
 from graph_handoff.protocols.prose.wording import ORDINALS
 from graph_handoff.reference import to_json
 from graph_handoff.scalar import dumps
-from graph_handoff.spans import Span, join_pieces, split_pieces
+from graph_handoff.spans import Span, join_spans, split_spans
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _VALUE = re.compile(rf'["`“].*["`”]|{"|".join(ORDINALS)}|.*\d.*|[A-Z].*')
 _REACH = 2
-"""Neighbours on each side that make a piece's surroundings."""
+"""Neighbours on each side that make a span's surroundings."""
 
 
 @dataclass
@@ -36,10 +36,10 @@ class KeepLabeller:
     """Labels the texts of one corpus. It remembers what it has seen, so the order of the texts is a part of the result."""
 
     seen: dict[tuple[str, ...], Counter[bool]] = field(default_factory=dict)
-    """How often a piece with these surroundings was kept, and how often not."""
+    """How often a span with these surroundings was kept, and how often not."""
 
     def label(self, text: str, plan: Plan, tools: Toolset) -> list[bool]:
-        """For each piece of the text (`split_pieces`): does the graph need it?
+        """For each span of the text (`split_spans`): does the graph need it?
 
         What was right for the same words elsewhere is tried first, then searched where it loses something or nothing is known.
         """
@@ -64,25 +64,25 @@ class KeepLabeller:
 
 
 def _surroundings(search: _Search) -> Iterator[tuple[str, ...]]:
-    """Each piece with its neighbours, values left out."""
+    """Each span with its neighbours, values left out."""
     nothing = [""] * _REACH
-    forms = [*nothing, *(_form(search.spelled(place)) for place in range(len(search.pieces))), *nothing]
-    for place in range(len(search.pieces)):
+    forms = [*nothing, *(_form(search.spelled(place)) for place in range(len(search.spans))), *nothing]
+    for place in range(len(search.spans)):
         yield tuple(forms[place : place + 2 * _REACH + 1])
 
 
-def _form(piece: str) -> str:
-    """A piece without its value: what is quoted, has a digit, a capital or counts is the same everywhere."""
-    return "0" if _VALUE.fullmatch(piece) else piece
+def _form(span: str) -> str:
+    """A span without its value: what is quoted, has a digit, a capital or counts is the same everywhere."""
+    return "0" if _VALUE.fullmatch(span) else span
 
 
 class _Search:
-    """One text whose pieces are dropped while the agreement holds."""
+    """One text whose spans are dropped while the agreement holds."""
 
     def __init__(self, text: str, plan: Plan, tools: Toolset) -> None:
         self.text, self.tools = text, tools
-        self.pieces = split_pieces(text)
-        self.kept = [True] * len(self.pieces)
+        self.spans = split_spans(text)
+        self.kept = [True] * len(self.spans)
         self.wanted = _said(plan)
         self.conditions = Counter(
             (str(guard.that.path[-1]), guard.equals if isinstance(guard.equals, str) else dumps(guard.equals))
@@ -94,14 +94,14 @@ class _Search:
         self.best = self.agreement()
 
     def spelled(self, place: int) -> str:
-        start, end = self.pieces[place]
+        start, end = self.spans[place]
         return self.text[start:end]
 
     def within(self, start: int, end: int) -> list[int]:
-        return [place for place, (begin, _) in enumerate(self.pieces) if start <= begin < end]
+        return [place for place, (begin, _) in enumerate(self.spans) if start <= begin < end]
 
     def drop(self, places: Sequence[int]) -> bool:
-        """Drop pieces, if no agreement is lost."""
+        """Drop spans, if no agreement is lost."""
         before = [self.kept[place] for place in places]
         if not any(before):
             return True
@@ -125,7 +125,7 @@ class _Search:
 
     def agreement(self) -> int:
         """What the reader finds of the plan, less what it finds that is not in it, with the conditions that are said."""
-        text = join_pieces(self.text, (span for span, keep in zip(self.pieces, self.kept, strict=True) if keep))
+        text = join_spans(self.text, (span for span, keep in zip(self.spans, self.kept, strict=True) if keep))
         found = _said(read_text(text, self.tools))
         right = (found & self.wanted).total()
         said = sum(min(count, len(self.patterns[c].findall(text))) for c, count in self.conditions.items())
@@ -152,17 +152,17 @@ def _condition(key: str, value: str) -> re.Pattern[str]:
 
 
 def keyword_labels(text: str, idf: Mapping[str, float], unseen: float, share: float) -> list[bool]:
-    """A share of the pieces, those of the greatest idf, the first among equals; a term that the table lacks weighs `unseen`."""
-    pieces = split_pieces(text)
-    weights = [_weight(text, span, idf, unseen) for span in pieces]
-    ranked = sorted(range(len(pieces)), key=lambda place: (-weights[place], place))
-    chosen = set(ranked[: round(share * len(pieces))])
-    return [place in chosen for place in range(len(pieces))]
+    """A share of the spans, those of the greatest idf, the first among equals; a term that the table lacks weighs `unseen`."""
+    spans = split_spans(text)
+    weights = [_weight(text, span, idf, unseen) for span in spans]
+    ranked = sorted(range(len(spans)), key=lambda place: (-weights[place], place))
+    chosen = set(ranked[: round(share * len(spans))])
+    return [place in chosen for place in range(len(spans))]
 
 
 def _weight(text: str, span: Span, idf: Mapping[str, float], unseen: float) -> float:
-    piece = text[span[0] : span[1]]
-    if not any(character.isalnum() for character in piece):
+    shown = text[span[0] : span[1]]
+    if not any(character.isalnum() for character in shown):
         return 0.0
-    bare = piece.strip('"`“”.:)')
+    bare = shown.strip('"`“”.:)')
     return idf.get(bare, idf.get(bare.lower(), unseen))

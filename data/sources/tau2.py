@@ -60,7 +60,7 @@ def read(path: Path, chunk: int = CHUNK) -> Iterator[Accepted | Rejected]:
 
 
 def _read_head(path: Path, chunk: int) -> _Head:
-    """Tasks and environment: from the front of the file where both stand there, else from all of it."""
+    """Tasks and environment: from the front of the file where both are there, else from all of it."""
     head = _Head()
     stream = JsonStream(path, chunk)
     wanted = {"tasks", "info"}

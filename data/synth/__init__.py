@@ -1,1 +1,1 @@
-"""Synthetic plans: new valid plans, found by carrying them out in a benchmark's real environment."""
+"""Synthetic plans: new valid plans, found by executing them in a benchmark's real environment."""

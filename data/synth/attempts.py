@@ -48,7 +48,7 @@ def _sampler(env_name: str) -> tuple[Sampler, BenchmarkEnvironment]:
 
 
 def sample_trajectory(env_name: str, seed: int, number: int) -> Trajectory:
-    """The plan of one attempt, carried out from the benchmark's fresh state. The same arguments give the same trajectory.
+    """The plan of one attempt, executed from the benchmark's fresh state. The same arguments give the same trajectory.
 
     The user's message is the task; each call follows with its real result; a last message tells the user what they asked to
     be told, one item a line. The plan stands in `task.gold`, for it is the task's own. Raises DiscardedError.

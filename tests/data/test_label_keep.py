@@ -12,7 +12,7 @@ from graph_handoff.plan import Guard, Plan, Step
 from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.prose.reader import read_text
 from graph_handoff.reference import parse_reference as ref
-from graph_handoff.spans import join_pieces, split_pieces
+from graph_handoff.spans import join_spans, split_spans
 
 
 def _tool(name: str, *parameters: str) -> Tool:
@@ -39,7 +39,7 @@ def prose(seed: int, plan: Plan = PLAN) -> str:
 
 
 def shorten(text: str, kept: list[bool]) -> str:
-    return join_pieces(text, [span for span, keep in zip(split_pieces(text), kept, strict=True) if keep])
+    return join_spans(text, [span for span, keep in zip(split_spans(text), kept, strict=True) if keep])
 
 
 def agreement(text: str) -> int:

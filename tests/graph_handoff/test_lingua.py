@@ -17,7 +17,7 @@ from graph_handoff.faithfulness import unfaithful
 from graph_handoff.identifiers import find_identifiers
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.lingua.compressor import Lingua, _aligned
-from graph_handoff.spans import split_pieces
+from graph_handoff.spans import split_spans
 
 TEXT = (
     '1. Call `get_order` with the order id #W6390527, for "Desk Lamp" and “Vase”.\n'
@@ -101,7 +101,7 @@ def test_no_identifier_is_made_up(lingua: Lingua, words: list[str], rate: float 
 
 
 def test_a_text_longer_than_the_model_goes_through_in_parts(lingua: Lingua) -> None:
-    chunks = list(lingua._chunks(TEXT * 60, split_pieces(TEXT * 60)))
+    chunks = list(lingua._chunks(TEXT * 60, split_spans(TEXT * 60)))
     assert len(chunks) > 2
     assert [start for start, _ in chunks[1:]] == [end for _, end in chunks[:-1]]
     assert all((TEXT * 60)[start - 1] == "\n" for start, _ in chunks[1:])

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_corpus import SCHEMAS, plan
+from label_factory import Call, trajectory
+from toy_corpus import SCHEMAS, plan, row, save
 
 from data.environments import load_environment
 from data.environments.base import EnvironmentCallError
 from data.environments.gold import replay_gold
 from data.labels.record import label_trajectory
+from data.recordings import RECORDINGS_FILE
 from graph_handoff.delegation import Delegation, Toolset
-from graph_handoff.errors import CodecError, GraphError
-from graph_handoff.plan import Plan
+from graph_handoff.errors import CodecError, ConfigError, GraphError
+from graph_handoff.files import write_jsonl
+from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols.graph_writer.texts import read_written, source_of, target_of
-from training.graph_writer.rewards import PARTS, Case, Executes, Failed, Fidelity, Scored, brevity, graph_f1, score
+from graph_handoff.reference import Reference
+from training.graph_writer.rewards import PARTS, Case, Executes, Failed, Fidelity, Scored, brevity, fidelity_of, graph_f1, score
 
 TOOLS = Toolset.from_schemas(SCHEMAS)
 
@@ -100,10 +106,10 @@ def real() -> list[Case]:
     environment = load_environment("tau2-retail")
     tools = Toolset.from_schemas(environment.tools)
     cases = []
-    for trajectory in list(replay_gold("tau2-retail"))[:40]:
-        gold = label_trajectory(trajectory).to_delegation(tools).graph
-        source = source_of(Delegation(trajectory.id, "", tools, gold))
-        cases.append(Case(trajectory.id, "tau2-retail", source, target_of(Plan.from_graph(gold), source, tools), gold, tools))
+    for one in list(replay_gold("tau2-retail"))[:40]:
+        gold = label_trajectory(one).to_delegation(tools).graph
+        source = source_of(Delegation(one.id, "", tools, gold))
+        cases.append(Case(one.id, "tau2-retail", source, target_of(Plan.from_graph(gold), source, tools), gold, tools))
     return cases
 
 
@@ -124,6 +130,24 @@ def test_carried_out_in_the_real_environment_no_trick_passes(real: list[Case]) -
         for name in ("nothing", "the prompt", "the first line over and over", "an invented identifier"):
             assert reward(tricks(case)[name], case, executes) == 0, name
         assert reward("# nothing to do", case, executes) == 0
+
+
+def test_own_plans_are_executed_by_what_was_recorded(tmp_path: Path) -> None:
+    tools = [{"name": "find"}, {"name": "cancel"}]
+    corpus = save(tmp_path, {"train": [row("1", OWN.to_graph()), row("2", OWN.to_graph())]}, tools)
+    recorded = trajectory(Call("find", {"email": "a@b.example"}, {"id": "W-1234"}), Call("cancel", {"id": "W-1234"}, "done"))
+    write_jsonl(corpus / RECORDINGS_FILE, [recorded.model_copy(update={"id": "1"}).model_dump()])
+    known, unknown = (Case(name, None, source_of(Delegation(name, "", TOOLS)), "", OWN.to_graph(), TOOLS) for name in ("1", "2"))
+    with pytest.raises(ConfigError, match="1 plans have neither an environment nor a recording"):
+        fidelity_of("execution", corpus, [known, unknown])
+    executes = fidelity_of("execution", corpus, [known])
+    assert executes(OWN, known) == 1
+    assert executes(Plan((OWN.steps[0],)), known) == 0  # it never cancels
+    assert executes(Plan((OWN.steps[0], Step("cancel", {"id": "W-9999"}))), known) == 0  # never recorded
+    assert fidelity_of("graph_f1", corpus, [unknown]) is graph_f1
+
+
+OWN = Plan((Step("find", {"email": "a@b.example"}), Step("cancel", {"id": Reference("t1", ("id",))})))
 
 
 def test_a_broken_environment_is_a_failure_and_no_zero(real: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:

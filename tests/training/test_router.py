@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from toy_corpus import SCHEMAS, plan, row, save
 
-from data.delegations import RoutingTask
+from data.delegations import OWN, RoutingTask, routing_tasks
 from graph_handoff import load_router
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import ConfigError, InputError
@@ -24,6 +26,7 @@ from graph_handoff.routing.rules import RuleRouter
 from training.router import train as router
 from training.router.augmentation import deciding_words, recombine
 from training.router.examples import (
+    PARTS,
     check_disjoint,
     mean_tokens,
     read_outcomes,
@@ -415,3 +418,24 @@ def test_a_stopped_run_ends_like_one_that_was_not(tmp_path: Path, monkeypatch: p
     settings = load_router(tmp_path / "again").settings
     hashes = {part["sha256"] for part in settings.achieved["splits"].values()}
     assert len(hashes) == 6 and settings.threshold >= 0.5
+
+
+def test_own_tasks_come_from_the_corpus_and_few_leave_no_split_empty(tmp_path: Path) -> None:
+    words = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+    rows = [row(str(n), plan(n).to_graph(), task=f"Do {a} and {b}.") for n, (a, b) in enumerate(permutations(words, 2))]
+    parts = {"train": rows[:5], "validation": rows[5:6], "test": rows[6:8]}
+    tasks, left_out = routing_tasks([OWN], tmp_path, save(tmp_path / "corpus", parts, SCHEMAS))
+    assert not left_out
+    assert [task.held_out for task in tasks] == [False] * 6 + [True] * 2
+    assert all(list(task.delegation.tools) == ["get_user", "get_order", "cancel"] for task in tasks)
+    splits = split_tasks(tasks, [], 0)
+    assert all(splits[part] for part in PARTS)
+    assert {task.delegation.task for task in tasks if task.held_out} <= {task.delegation.task for task in splits["test"]}
+
+
+def test_a_public_source_that_is_absent_is_said(tmp_path: Path) -> None:
+    tasks, left_out = routing_tasks(["who-and-when"], tmp_path)
+    assert not tasks
+    assert list(left_out) == [
+        "who-and-when: absent (no who_and_when_handcrafted_20.json.gz; docs/router.md says where it is got)"
+    ]

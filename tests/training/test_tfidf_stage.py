@@ -8,14 +8,17 @@ from pathlib import Path
 
 import orjson
 import pytest
+from label_factory import Call, trajectory
 from toy_corpus import SCHEMAS, row, save
 
 from data.environments import load_environment
 from data.labels.dataflow import label
 from data.labels.domain_facts import facts_of
+from data.recordings import RECORDINGS_FILE
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import InputError
-from graph_handoff.plan import Plan
+from graph_handoff.files import write_jsonl
+from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.prose.protocol import Prose
 from graph_handoff.protocols.tfidf import load_table
@@ -76,3 +79,19 @@ def test_without_a_training_task_nothing_can_be_chosen(config: TfIdfConfig) -> N
     with pytest.raises(InputError, match="no training task"):
         run(config)
     assert not (config.run / "COMPLETE").exists()
+
+
+def test_own_tasks_are_chosen_by_what_was_recorded(tmp_path: Path) -> None:
+    plans = [Plan((Step("find", {"email": f"user{n}@lab.example"}), Step("cancel", {"id": f"W-{n}00{n}"}))) for n in range(3)]
+    tools = [{"name": name, "parameters": {"properties": {key: {}}}} for name, key in (("find", "email"), ("cancel", "id"))]
+    known = Toolset.from_schemas(tools)
+    texts = [Prose().encode(Delegation(str(n), "", known, one.to_graph()), 0) for n, one in enumerate(plans)]
+    rows = [row(str(n), one.to_graph(), prose=texts[n], source="openai") for n, one in enumerate(plans)]
+    corpus = save(tmp_path / "corpus", dict.fromkeys(("train", "validation", "test"), rows), tools)
+    made = [trajectory(*(Call(step.name, step.arguments, "done") for step in one.steps)) for one in plans[:2]]
+    write_jsonl(corpus / RECORDINGS_FILE, [one.model_copy(update={"id": str(n)}).model_dump() for n, one in enumerate(made)])
+    config = TfIdfConfig(run=tmp_path / "run", corpus=corpus, grid=(0.1, 1.0))
+    assert run(config) == 0
+    metrics = orjson.loads((config.run / "metrics.json").read_bytes())
+    assert metrics["training_tasks"] == 2  # the third was never recorded
+    assert [point["fidelity"] for point in metrics["curve"]] == [0, 1]

@@ -22,7 +22,7 @@ from graph_handoff.faithfulness import unfaithful
 from graph_handoff.plan import Plan
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.prose.protocol import Prose
-from graph_handoff.spans import split_pieces
+from graph_handoff.spans import split_spans
 from training.lingua import train as lingua
 from training.run_loop import StoppedError
 
@@ -192,7 +192,7 @@ def test_heads_start_beside_the_word() -> None:
 def test_examples_cover_a_long_text_and_label_every_token(corpus: Path) -> None:
     text = Prose().encode(delegation(2), 0) * 8
     tokenizer = lingua.make_tokenizer(lingua.LinguaArchitecture(vocabulary=120), [text])
-    kept = [place % 3 == 0 for place in range(len(split_pieces(text)))]
+    kept = [place % 3 == 0 for place in range(len(split_spans(text)))]
     examples = lingua.make_examples(text, kept, tokenizer)
     assert len(examples) > 1
     inner = [token for example in examples for token in example.tokens[1:-1]]

@@ -23,7 +23,7 @@ from graph_handoff.errors import ConfigError, InputError
 from graph_handoff.files import read_jsonl, sha256_json, write_jsonl
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.tfidf import fit
-from graph_handoff.spans import split_pieces
+from graph_handoff.spans import split_spans
 from training.lingua.word_pieces import train_word_pieces
 from training.run_loop import RunConfig, chosen, finish, open_run, shared_arguments, train
 
@@ -65,7 +65,7 @@ class LinguaConfig(RunConfig):
     supervision: Literal["graph", "keywords"] = "graph"
     """`graph`: keep what the graph needs. `keywords`: keep the words of the greatest idf, without a look at the graph."""
     keep: float = Field(0.35, gt=0, le=1)
-    """The share of each text's pieces that `keywords` keeps."""
+    """The share of each text's spans that `keywords` keeps."""
     keep_weight: float = Field(1.0, gt=0)
     """Times the loss of a token that is to be kept."""
     gold_repeats: int = Field(1, ge=1)
@@ -142,7 +142,7 @@ def _rows(corpus: Path) -> dict[str, list[LinguaRow]]:
 
 
 def _labels(config: LinguaConfig, rows: Mapping[str, Sequence[LinguaRow]]) -> dict[str, list[list[bool]]]:
-    """Which pieces of each text are to stay. Those of the graph take a while to find and are kept in the run folder.
+    """Which spans of each text are to stay. Those of the graph take a while to find and are kept in the run folder.
 
     The held-out texts are labelled after the training texts with the same memory, so that of several ways to keep the same facts
     they have the one that the model was taught.
@@ -183,9 +183,9 @@ def _revision(config: LinguaArchitecture) -> str | None:
 
 
 def make_examples(text: str, kept: Sequence[bool], tokenizer: Any) -> list[TokenExample]:
-    """A text in parts of at most MAX_TOKENS tokens; a token has the label of the piece that it begins in."""
+    """A text in parts of at most MAX_TOKENS tokens; a token has the label of the span that it begins in."""
     marks = bytearray(len(text) + 1)
-    for (start, end), keep in zip(split_pieces(text), kept, strict=True):
+    for (start, end), keep in zip(split_spans(text), kept, strict=True):
         marks[start:end] = bytes([keep]) * (end - start)
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     ids = encoded["input_ids"]

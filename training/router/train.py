@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from data.delegations import CORPUS, DOMAINS, OWN, SOURCES, RoutingTask, routing_tasks
+from data.delegations import CORPUS, DOMAINS, OWN, PUBLIC, SOURCES, RoutingTask, routing_tasks
 from data.runs.folder import TRIALS_FILE
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters, folder_with
 from graph_handoff.console import say, table, warn
@@ -44,7 +44,7 @@ class RouterConfig(RunConfig):
     run: Path = Path("checkpoints/router-tiny")
     corpus: Path = CORPUS
     """The dataset that `handoff corpus` wrote, where `sources` has `corpus`."""
-    public: Path | None = None
+    public: Path = PUBLIC
     """A folder with public tasks, questions and handoffs (docs/router.md says which files, and where they are got)."""
     sources: tuple[str, ...] = tuple(SOURCES)
     """Where the tasks come from: `corpus`, which is one's own, and the public ones. Those that are not there are left out, and
@@ -120,7 +120,8 @@ def run(config: RouterConfig) -> int:
     named["outcomes"] = tuple(folder_with(TRIALS_FILE, run) for run in config.outcomes)
     config = config.model_copy(update=named)
     corpus = config.corpus if OWN in config.sources else None
-    inputs = [path for path in (corpus, config.public, config.decisions, config.costs, *config.outcomes) if path is not None]
+    public = config.public if config.public.exists() else None
+    inputs = [path for path in (corpus, public, config.decisions, config.costs, *config.outcomes) if path is not None]
     router = router_of(config)
     with open_run(config, "train router", inputs) as unfinished:
         if unfinished:

@@ -4,7 +4,7 @@ The library reseeds the global random generators, downloads a tokenizer for its 
 tokenizer's family from a part of the model's name, uses BERT's special tokens for every model, and pads each chunk to 512 tokens.
 Here its constructor is not run; its two loading steps are, with what they change put back. Its own method chooses the words.
 
-What it chooses are labels. The text that crosses is put together from the source's own pieces (`spans`), so a quoted
+What it chooses are labels. The text that crosses is put together from the source's own spans (`spans`), so a quoted
 value or an identifier is there letter by letter or not at all, and no word is made up.
 """
 
@@ -22,7 +22,7 @@ from graph_handoff.artefacts import count_parameters
 from graph_handoff.errors import CodecError, ConfigError, InputError, MissingDependencyError
 from graph_handoff.extras import Extra
 from graph_handoff.faithfulness import unfaithful
-from graph_handoff.spans import Span, join_pieces, split_pieces
+from graph_handoff.spans import Span, join_spans, split_spans
 from graph_handoff.tokens import count_tokens
 
 PACKAGES = Extra("models", "LLMLingua-2")
@@ -71,28 +71,28 @@ class Lingua:
     def compress(self, text: str, rate: float | None = None) -> Compressed:
         """Leave out what the classifier holds for unneeded.
 
-        `rate` is the share of tokens that the library is asked to keep, above 0 and up to 1; None keeps each piece of which the
+        `rate` is the share of tokens that the library is asked to keep, above 0 and up to 1; None keeps each span of which the
         classifier thinks so. Raises ConfigError, CodecError (the text is too long).
         """
         if rate is not None and not 0 < rate <= 1:
             raise ConfigError("a share of the tokens", field="rate", found=rate, allowed="above 0, up to 1; null for a threshold")
         if len(text) > MAX_TEXT:
             raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_TEXT} characters")
-        pieces = split_pieces(text)
-        if rate == 1 or not pieces:
+        spans = split_spans(text)
+        if rate == 1 or not spans:
             return Compressed(text, rate, 1.0)
         scores = [0.0] * len(text)  # of each character: how much it is to stay
         with _kept_state():
-            for start, end in self._chunks(text, pieces):
+            for start, end in self._chunks(text, spans):
                 for begin, stop, score in self._scored(text[start:end], rate):
                     scores[start + begin : start + stop] = [score] * (stop - begin)
-        kept = [span for span in pieces if _mean(scores, text, span) > 0.5]
-        short = join_pieces(text, kept)
+        kept = [span for span in spans if _mean(scores, text, span) > 0.5]
+        short = join_spans(text, kept)
         if unfaithful(short, [text]):
             raise CodecError("compression would make up an identifier", found=unfaithful(short, [text]))
         return Compressed(short, rate, count_tokens(short) / count_tokens(text))
 
-    def _chunks(self, text: str, pieces: Sequence[Span]) -> Iterator[Span]:
+    def _chunks(self, text: str, spans: Sequence[Span]) -> Iterator[Span]:
         """Parts of the text that the model can read at once; they end with a line where that is possible."""
         tokens = self._compressor.tokenizer.offsets(text)
         starts = [start for start, _ in tokens]
@@ -101,7 +101,7 @@ class Lingua:
             last = min(first + _MAX_TOKENS, len(starts))
             if last < len(starts):
                 ends = [place for place in range(first + 1, last) if "\n" in text[starts[place - 1] : starts[place]]]
-                borders = {start for start, _ in pieces}
+                borders = {start for start, _ in spans}
                 whole = [place for place in range(first + 1, last) if starts[place] in borders]
                 last = (ends or whole or [last])[-1]
             yield starts[first], starts[last] if last < len(starts) else len(text)
