@@ -44,7 +44,9 @@ PROTOCOLS: dict[str, Name] = {
         "The plan's values, and a code word wherever the model that both sides share would write the graph wrong. Nothing is "
         "lost by construction, whatever the model: what training saves is tokens.",
     ),
-    "t5-alone": Name("T5 without hints", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."),
+    "t5-alone": Name(
+        "T5 without corrections", "T5 alone", "The plan's values only; the model writes the graph alone: an ablation."
+    ),
     "t5-text": Name(
         "T5 without graph supervision",
         "T5 text",
@@ -204,7 +206,7 @@ METRICS: dict[str, str] = {
     "argument_name_f1": "Argument name F1 (0 to 1)",
     "argument_value_f1": "Argument value F1 (0 to 1)",
     "order_violations": "Order edges broken (mean count)",
-    "hints_a_plan": "Hints that a plan needs (mean count)",
+    "corrections_a_plan": "Corrections that a plan needs (mean count)",
     "tokens_a_plan": "Tokens that the model writes for a plan (mean count)",
     "values_a_plan": "Values sent with a plan (mean count)",
     "reward": "Reward (0 to 1)",
@@ -253,7 +255,13 @@ METRICS: dict[str, str] = {
 }
 """What trainings measure, with the unit."""
 
-PREFIXES = {"eval_": "", "held_out_": "", "hinted_": "With hints: ", "alone_": "Without hints: ", "start_": "Before GRPO: "}
+PREFIXES = {
+    "eval_": "",
+    "held_out_": "",
+    "corrected_": "With corrections: ",
+    "alone_": "Without corrections: ",
+    "start_": "Before GRPO: ",
+}
 """Of a metric's name, and what they say of it."""
 
 NOT_HELD_OUT = frozenset({"held_out_plans", "too_long_plans", "asked_rate", "achieved_rate", "texts", "training_plans", "keep"})
