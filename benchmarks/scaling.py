@@ -33,8 +33,8 @@ class Model(NamedTuple):
 
 
 MODELS = {
-    "t5": Model("train t5", Path("configs/t5/tiny.yaml"), ("hints_a_plan", "alone_node_f1", "alone_argument_value_f1")),
-    "t5-text": Model("train t5", Path("configs/t5/tiny-text.yaml"), ("hints_a_plan", "hinted_node_f1", "alone_node_f1")),
+    "t5": Model("train t5", Path("configs/t5/tiny.yaml"), ("corrections_a_plan", "alone_node_f1", "alone_argument_value_f1")),
+    "t5-text": Model("train t5", Path("configs/t5/tiny-text.yaml"), ("corrections_a_plan", "corrected_node_f1", "alone_node_f1")),
     "sft": Model("train sft", Path("configs/sft/tiny.yaml"), ("whole", "validity", "fidelity_part")),
     "grpo": Model("train grpo", Path("configs/grpo/tiny.yaml"), ("whole", "validity", "fidelity_part"), "sft"),
 }

@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from graph_handoff.console import say, set_quiet, table
+from graph_handoff.protocols.t5.target import GraphTarget
 from training.graph_writer import grpo, sft
 from training.graph_writer.rewards import Scored, graph_f1, score
 from training.graph_writer.writing import WriterConfig, as_dataset, count, load_cases, load_start, shared_training
 from training.run_loop import RunConfig, epoch_order, train
 from training.t5 import train as t5
-from training.t5.examples import encode_row, make_vocabulary, read_rows
+from training.t5.examples import encode_rows, read_rows
 
 WARM_UP = 5
 
@@ -97,9 +98,8 @@ def t5_loop(corpus: Path, steps: int) -> tuple[Loop, float]:
     from graph_handoff.config import load_config
 
     config = load_config(t5.CONFIG, "configs/t5/tiny.yaml", {"corpus": str(corpus), "steps": str(steps), "eval_steps": "100000"})
-    rows = read_rows(corpus, "graph")
-    vocabulary = make_vocabulary(rows["train"], config.vocabulary, "graph")
-    encoded = {split: [encode_row(row, vocabulary, "graph") for row in rows[split]] for split in ("train", "validation")}
+    vocabulary, pairs = encode_rows(read_rows(corpus), GraphTarget, config.vocabulary)
+    encoded = {split: [sent for _, sent in part] for split, part in pairs.items()}
 
     def ours(folder: Path) -> tuple[Any, RunConfig]:
         own = config.model_copy(update={"run": folder})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from data.sources.base import BAD_FIELD, CHUNK, NO_TASK, Accepted, RecordError, Rejected, Sample, build_each, record_id
-from data.sources.coerce import Notes, conversation, tool_schemas
+from data.sources.coerce import Notes, conversation, strings, tool_schemas
 from data.sources.stream import JsonStream, elements, json_lines, leftover
 from data.trajectory import Message, RecordedOutcome, TaskInfo, Trajectory
 from graph_handoff.errors import shorten
@@ -44,6 +44,7 @@ def _build(path: Path, number: int, value: Any) -> Accepted:
             id=_text(value, "task_id") or (str(number) if own is None else str(own)),
             text=_asked(messages),
             domain=_text(value, "domain") or "unknown",
+            communicate=strings(value.get("communicate"), "communicate"),
         ),
         messages=messages,
         outcome=RecordedOutcome(reward=value.get("reward")),

@@ -144,7 +144,13 @@ METRICS: dict[str, str] = {
 }
 """What trainings of any protocol measure, with the unit; a protocol's class has words for what only its own training does."""
 
-PREFIXES = {"eval_": "", "held_out_": "", "hinted_": "With hints: ", "alone_": "Without hints: ", "start_": "Before GRPO: "}
+PREFIXES = {
+    "eval_": "",
+    "held_out_": "",
+    "corrected_": "With corrections: ",
+    "alone_": "Without corrections: ",
+    "start_": "Before GRPO: ",
+}
 """Of a metric's name, and what they say of it."""
 
 COUNT = "(count)"

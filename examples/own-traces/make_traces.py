@@ -29,13 +29,15 @@ class Talk:
         self.lab, self.rng = lab, rng
         self.messages: list[Json] = [{"role": "system", "content": SYSTEM}]
         self.member = rng.choice(list(lab.members.values()))
-        self.count = 0
+        self.told: list[str] = []
 
     def user(self, text: str) -> None:
         self.messages.append({"role": "user", "content": text})
 
-    def agent(self, text: str) -> None:
+    def agent(self, text: str, *told: str) -> None:
+        """What the agent says, and what of it the user must be told."""
         self.messages.append({"role": "assistant", "content": text})
+        self.told += told
 
     def call(self, tool: str, **arguments: str) -> Any:
         """One call with its result; None where the tool refuses."""
@@ -45,7 +47,6 @@ class Talk:
         """Calls of one turn, and their results after it."""
         made, answers, values = [], [], []
         for tool, arguments in wanted:
-            self.count += 1
             name = f"call_{self.rng.randrange(16**8):08x}"
             made.append({"id": name, "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}})
             try:
@@ -150,7 +151,7 @@ def fault(talk: Talk) -> None:
     talk.user(f'The {name}, a {kind}, is broken. Report this: "{text}"')
     instrument = instrument_of(talk, kind, name)
     ticket = talk.call("report_fault", instrument_id=instrument["instrument_id"], description=text)
-    talk.agent(f"Thank you. The ticket is {ticket['ticket_id']}.")
+    talk.agent(f"Thank you. The ticket is {ticket['ticket_id']}.", ticket["ticket_id"])
 
 
 def training(talk: Talk) -> None:
@@ -166,7 +167,8 @@ def training(talk: Talk) -> None:
     slot_id = slot_of(talk, instrument["instrument_id"], date, start)
     talk.call("book_slot", slot_id=slot_id, member_id=member_id, account_code=talk.member["account_code"])
     request = talk.call("request_training", member_id=member_id, certificate=instrument["certificate"])
-    talk.agent(f"You need {instrument['certificate']} first. Your request for the training is {request['request_id']}.")
+    told = f"You need {instrument['certificate']} first. Your request for the training is {request['request_id']}."
+    talk.agent(told, request["request_id"])
 
 
 def exchange(talk: Talk) -> None:
@@ -195,7 +197,7 @@ def question(talk: Talk) -> None:
     member_id = talk.who()
     code = talk.lab.members[member_id]["account_code"]
     account = talk.call("get_account", account_code=code)
-    talk.agent(f"There is {account['balance']} left in {account['account_code']}.")
+    talk.agent(f"There is {account['balance']} left in {account['account_code']}.", str(account["balance"]))
 
 
 STORIES: tuple[Callable[[Talk], None], ...] = (book, move, cancel, fault, training, exchange, book_late_address, question)
@@ -205,7 +207,8 @@ def record(number: int, rng: random.Random) -> Json:
     """One conversation in the laboratory as it is on the first day."""
     talk = Talk(Lab(), rng)
     STORIES[number % len(STORIES)](talk)
-    return {"id": f"conv-{number:03}", "domain": "lab", "messages": talk.messages, "tools": TOOLS}
+    wanted = {"communicate": talk.told} if talk.told else {}
+    return {"id": f"conv-{number:03}", "domain": "lab", **wanted, "messages": talk.messages, "tools": TOOLS}
 
 
 def worn(value: Json, number: int) -> Json:

@@ -32,10 +32,10 @@ class DecodingConstraint(ABC):
 
     @abstractmethod
     def advance(self, token: int) -> None:
-        """Go on by one token that may come next."""
+        """Move past one token that may come next."""
 
     def move(self, token: int) -> None:
-        """Go on by one token. Raises CodecError where it may not come next."""
+        """Move past one token. Raises CodecError where it may not come next."""
         if not self.allows(token):
             raise CodecError("a token that cannot stand here", found=token)
         if token != END_TOKEN:

@@ -12,7 +12,7 @@ The other ends are words of the vocabulary and slots:
     slot                      everything else: `<new>`, `<sameN>` or `<slotN>`
     back                      `<backN>`
 
-So a line reads the same wherever it stands, and the model that writes it never writes a value: see `PlanLine.values`. The
+So a line reads the same at any place in a plan, and the model that writes it never writes a value: see `PlanLine.values`. The
 linearization is lossless for every plan and every vocabulary.
 
 To add a production is to add it here: its form, its sign in the text form (`line_text`), the Python type that it writes, and
@@ -63,11 +63,11 @@ GRAMMAR: Mapping[str, tuple[Production, ...]] = {
     ),
     "tool": (P("name"),),
     "action": (P("name"),),
-    "argument": (
+    "argument": (  # the name of an argument
         P("<tool_arg> key", str, ":"),
         P("", type(None), make=lambda: None),  # the next argument of the tool's schema needs no words
     ),
-    "part": (
+    "part": (  # of a step
         P("<precondition> target place* scalar(place)", Guard, "?", _of_guard, _guard),
         P("<postcondition> place* scalar(place)", Effect, "!"),
         P("<follows> target", After, "<"),
@@ -80,14 +80,14 @@ GRAMMAR: Mapping[str, tuple[Production, ...]] = {
         P("scalar"),
     ),
     "field": (P("<field> key value(key)", tuple, ","),),
-    "place": (
+    "place": (  # one step of a path into a result
         P("key", str),
         P("<index> scalar(<index>)", int, "/", make=_index),
         P("<select> condition* <end>", Select, "{"),
     ),
     "condition": (P("key+ scalar(key)", tuple),),
     "key": (P("."), P("<key> slot", sign=".")),
-    "target": (
+    "target": (  # an earlier step: see `memory`
         P("<step> scalar(<step>)", Numbered, "&"),
         P("back name", Earlier),
         P("name", Recent),

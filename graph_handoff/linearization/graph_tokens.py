@@ -67,7 +67,7 @@ class GraphConstraint(DecodingConstraint):
         return phrase[-1] != LINE or self._read((*self.line, *phrase[:-1]), self.memory.copy()) is not None
 
     def advance(self, token: int) -> None:
-        """Go on by one token that may come next."""
+        """Move past one token that may come next."""
         phrase = self.vocabulary.phrase(token)
         self.state = self._after(phrase) or ()
         self.line += phrase

@@ -36,7 +36,7 @@ class Argument(NamedTuple):
 
     name: str
     value: Any
-    """A JSON value in which a Reference may stand anywhere."""
+    """A JSON value that may hold a Reference at any depth."""
 
 
 class After(NamedTuple):

@@ -179,7 +179,7 @@ def _production(production: Production) -> _Read:
 
 
 def _goes_on(item: Item, following: Item | None) -> Callable[[str], bool]:
-    """Does a repetition go on at this word? Up to the closing mark; where there is none, as long as the words fit."""
+    """Does a repetition continue with this word? Up to the closing mark; where there is none, as long as the words fit."""
     if following is not None and following.is_mark:
         return following.symbol.__ne__
     fitting = moves(item.symbol)

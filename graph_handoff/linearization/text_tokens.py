@@ -31,7 +31,7 @@ _ANY = ""  # the one role of `Memory` that a text has
 
 
 def pieces(line: str) -> Iterator[tuple[str, str]]:
-    """The spaces and the words of a line, in order, as (what stands before, word). Joined they are the line."""
+    """The spaces and the words of a line, in order, as (what is before it, word). Joined they are the line."""
     for match in _TOKEN.finditer(line):
         space, quoted = match[1], match["quoted"]
         if quoted is None:
@@ -109,7 +109,7 @@ class TextConstraint(DecodingConstraint):
         return taken <= len(self.values)
 
     def advance(self, token: int) -> None:
-        """Go on by one token that may come next."""
+        """Move past one token that may come next."""
         for word in self.vocabulary.phrase(token):
             if word == LINE:
                 self.written.append("\n")

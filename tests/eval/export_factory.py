@@ -20,7 +20,7 @@ SCHEMAS = [
     {"name": "cancel", "parameters": {"properties": {"order_id": {"type": "string"}, "reason": {"type": "string"}}}},
 ]
 TOOLS = Toolset.from_schemas(SCHEMAS)
-METRICS = {"held_out_plans": 10, "hints_a_plan": 1.5, "parameters": 123}
+METRICS = {"held_out_plans": 10, "corrections_a_plan": 1.5, "parameters": 123}
 MODEL_TOKENS = 64
 
 
@@ -51,10 +51,10 @@ def finished(folder: Path, stage: str, config: dict[str, Any] | None = None, par
 
 def t5_run(folder: Path) -> Path:
     """An autoencoder that was made and not trained."""
-    from training.t5.train import Architecture, make_model
+    from training.t5.train import T5Architecture, make_model
 
     vocabulary = build_vocabulary([(plan(number), TOOLS) for number in range(8)], min_plans=2, min_share=0.1, max_categories=8)
-    sizes = Architecture(d_model=16, d_ff=16, layers=1, heads=2)
+    sizes = T5Architecture(d_model=16, d_ff=16, layers=1, heads=2)
     GraphAutoencoder(make_model(sizes, vocabulary, seed=0), vocabulary).save(folder / "model")
     return finished(folder, "train t5")
 

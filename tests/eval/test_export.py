@@ -48,7 +48,7 @@ def card_of(out: Path) -> tuple[dict[str, Any], str]:
 
 def evaluation(folder: Path, **changes: Any) -> Path:
     """An evaluation whose protocol `t5` was made with the run `tiny`."""
-    info = ModelInfo(run="tiny", parameters=123, training={"hints_a_plan": 1.5})
+    info = ModelInfo(run="tiny", parameters=123, training={"corrections_a_plan": 1.5})
     run = trial_factory.write_run(folder, tasks=6, models={"t5": info}, resamples=200, **changes)
     specs = [{"name": "nl", "options": {}}, {"name": "t5", "options": {"run": "checkpoints/tiny"}}]
     (run / "manifest.json").write_bytes(orjson.dumps({"config": {"protocols": specs}}))
@@ -319,8 +319,8 @@ def test_an_evaluation_of_another_model_is_refused(trained: Path, tmp_path: Path
     with pytest.raises(InputError, match="no protocol of this evaluation was made with this run"):
         exported(t5.KIND, other, tmp_path / "out", eval=run)
     again = t5_run(tmp_path / "again" / "tiny")
-    (again / "metrics.json").write_bytes(orjson.dumps({**METRICS, "hints_a_plan": 1.25}))
-    with pytest.raises(InputError, match=r"judged another model of that name.*hints_a_plan"):
+    (again / "metrics.json").write_bytes(orjson.dumps({**METRICS, "corrections_a_plan": 1.25}))
+    with pytest.raises(InputError, match=r"judged another model of that name.*corrections_a_plan"):
         exported(t5.KIND, again, tmp_path / "out", eval=run)
 
 
@@ -339,8 +339,8 @@ def test_an_evaluation_of_an_older_router_of_that_name_is_refused(tmp_path: Path
     info = ModelInfo(run="run", parameters=1, training=dict(metrics))
     judged = evaluation(tmp_path / "eval", routers={"compact": info})
     exported(router.KIND, run, tmp_path / "out", eval=judged)
-    (run / "metrics.json").write_bytes(orjson.dumps({**metrics, "hints_a_plan": 1.25}))
-    with pytest.raises(InputError, match=r"judged another model of that name.*hints_a_plan"):
+    (run / "metrics.json").write_bytes(orjson.dumps({**metrics, "corrections_a_plan": 1.25}))
+    with pytest.raises(InputError, match=r"judged another model of that name.*corrections_a_plan"):
         exported(router.KIND, run, tmp_path / "out", eval=judged)
 
 

@@ -1,4 +1,4 @@
-"""The T5 protocol carries any plan whole, whatever the model: an untrained one only needs more hints."""
+"""The T5 protocol carries any plan whole, whatever the model: an untrained one only needs more corrections."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ from graph_handoff.errors import ArtefactError, CodecError, ConfigError, GraphEr
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.grammar import MARKS
 from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
+from graph_handoff.linearization.value_line import read_values, write_values
 from graph_handoff.linearization.vocabulary import Vocabulary
 from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
 from graph_handoff.protocols.base import Reading
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
-from graph_handoff.protocols.t5.protocol import T5, read_values, write_values
-from graph_handoff.protocols.t5.rank_correction import Hint, check_sum, read_hints, write_hints
+from graph_handoff.protocols.t5.protocol import T5
+from graph_handoff.protocols.t5.rank_correction import RankCorrection, check_sum, read_corrections, write_corrections
 from graph_handoff.reference import Reference
 from graph_handoff.tokens import count_tokens
-from training.t5.train import Architecture, make_model
+from training.t5.train import T5Architecture, make_model
 
 WORDS = ("@get_user", "@get_order", "@book_flight", "@report", ".user_id", ".status", ".items", '="a b"', "=true")
 VOCABULARY = Vocabulary(
@@ -38,7 +39,7 @@ VOCABULARY = Vocabulary(
     ("#A9x1", "9x5"),
     ("lamp",),
 )
-TINY = Architecture(d_model=16, d_ff=16, layers=1, heads=2, dropout=0)
+TINY = T5Architecture(d_model=16, d_ff=16, layers=1, heads=2, dropout=0)
 
 
 @pytest.fixture(scope="module")
@@ -67,20 +68,20 @@ def test_each_code_word_is_one_token_alone_and_in_a_row() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 150), st.integers(0, 5000)), unique_by=lambda h: h[0]), st.lists(st.integers(0, 999)))
-def test_hints_survive_their_words(pairs: list[tuple[int, int]], tokens: list[int]) -> None:
-    hints = [Hint(*pair) for pair in sorted(pairs)]
-    found, check = read_hints(write_hints(hints, tokens))
-    assert dict(found) | dict(hints) == dict(found)  # hints of rank 0 may have been added on the way
-    assert all(rank == 0 for place, rank in found if place not in dict(hints))
+def test_corrections_survive_their_words(pairs: list[tuple[int, int]], tokens: list[int]) -> None:
+    corrections = [RankCorrection(*pair) for pair in sorted(pairs)]
+    found, check = read_corrections(write_corrections(corrections, tokens))
+    assert dict(found) | dict(corrections) == dict(found)  # corrections of rank 0 may have been added on the way
+    assert all(rank == 0 for place, rank in found if place not in dict(corrections))
     assert check == check_sum(tokens)
 
 
-def test_a_usual_hint_is_one_word() -> None:
-    assert len(write_hints([Hint(3, 1), Hint(20, 7)], []).split()) == 3
+def test_a_usual_correction_is_one_word() -> None:
+    assert len(write_corrections([RankCorrection(3, 1), RankCorrection(20, 7)], []).split()) == 3
     with pytest.raises(CodecError, match="not a code word"):
-        read_hints("aa Hello")
+        read_corrections("aa Hello")
     with pytest.raises(CodecError, match="does not end"):
-        read_hints(f"{code_words()[300]} aa")
+        read_corrections(f"{code_words()[300]} aa")
 
 
 @given(st.lists(scalars, max_size=8))
@@ -117,10 +118,10 @@ def test_a_damaged_text_is_refused_or_valid_and_holds_no_other_value(protocol: T
     assert reading.graph is not None
 
 
-def test_with_few_hints_the_model_goes_on_alone(run_folder: Path) -> None:
+def test_with_few_corrections_the_model_continues_alone(run_folder: Path) -> None:
     plan = Plan((Step("get_user", {"user_id": "u1"}), Step("get_order", {"order_id": "#W1"})))
     sent = delegation(plan.to_graph())
-    whole, alone = T5(run_folder), T5(run_folder, hints=0)
+    whole, alone = T5(run_folder), T5(run_folder, corrections=0)
     assert len(alone.encode(sent, 0).text.split("\n")[0].split()) == 1
     assert len(whole.encode(sent, 0).text.split("\n")[0].split()) > 1
     try:
@@ -139,9 +140,9 @@ def test_a_key_that_looks_like_a_number_is_no_invention(protocol: T5) -> None:
 
 def test_what_the_model_makes_up_alone_is_not_sent(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = delegation(Plan((Step("get_user", {"user_id": "u1"}),)).to_graph())
-    alone = T5(run_folder, hints=0)
+    alone = T5(run_folder, corrections=0)
     invented = Plan((Step("get_user", {"user_id": "u2"}),))
-    monkeypatch.setattr(alone.content, "read", lambda *given: Reading("get_user u2", invented, invented.to_graph()))
+    monkeypatch.setattr(alone.target, "decode", lambda *given: Reading("get_user u2", invented, invented.to_graph()))
     with pytest.raises(UnfaithfulError, match="u2"):
         alone.encode(sent, 0)
 
@@ -173,7 +174,7 @@ def test_the_model_cannot_write_a_value() -> None:
 
 def test_a_wrong_rank_and_a_long_plan_are_handled(protocol: T5) -> None:
     with pytest.raises(CodecError, match="choice that is not there"):
-        protocol.autoencoder.write([], TOOLS, [Hint(0, 4000)])
+        protocol.autoencoder.write([], TOOLS, [RankCorrection(0, 4000)])
     long = Plan(tuple(Step("get_user", {"user_id": f"u{n}"}) for n in range(300)))
     sent = protocol.encode(delegation(long.to_graph()), 0)
     assert sent.form == sent.fallback == "compact"

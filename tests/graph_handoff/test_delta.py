@@ -19,8 +19,8 @@ from graph_handoff.linearization.line_text import format_words, parts, read_word
 from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan, Step
 from graph_handoff.protocols import load_protocol
-from graph_handoff.protocols.delta.edit_script import Corrector
-from graph_handoff.protocols.delta.plan_library import NOTHING, Library, fit
+from graph_handoff.protocols.delta.edit_script import EditScripts
+from graph_handoff.protocols.delta.plan_library import NOTHING, PlanLibrary, fit
 from graph_handoff.protocols.delta.protocol import Delta
 from graph_handoff.tokens import count_tokens
 
@@ -39,7 +39,7 @@ SEEN = (
 )
 
 
-def library() -> Library:
+def library() -> PlanLibrary:
     return fit([(plan, TOOLS) for plan in (*SEEN, *SEEN)], WORDS)
 
 
@@ -82,12 +82,12 @@ def test_every_graph_arrives_whole(protocol: Delta, graph: Graph) -> None:
 @given(plan=plans(), data=st.data())
 def test_a_correction_of_any_prediction_gives_the_plan(plan: Plan, data: st.DataObject) -> None:
     """Whatever is predicted, not only the nearest; the compact form does not step in."""
-    corrector = Corrector(library())
+    scripts = EditScripts(library())
     lines = [line.words for line in linearize(Plan.from_graph(plan.to_graph()), TOOLS, WORDS)]
-    predicted = corrector.library.predict(data.draw(st.sampled_from([p.name for p in corrector.library.plans])))
-    script = corrector.write(predicted, lines)
+    predicted = scripts.library.predict(data.draw(st.sampled_from([p.name for p in scripts.library.plans])))
+    script = scripts.write(predicted, lines)
     assert all("\n" not in text for text in script)
-    assert corrector.read(predicted, script) == lines
+    assert scripts.read(predicted, script) == lines
 
 
 @settings(max_examples=60, deadline=None)
@@ -164,22 +164,22 @@ def test_a_predicted_plan_costs_its_values_alone(shop: Delta) -> None:
 def test_a_script_says_what_differs(shop: Delta, change: object, script: list[str]) -> None:
     plan = Plan(change(EXCHANGE.steps))  # type: ignore[operator]
     lines = [line.words for line in linearize(plan, SHOP, SHOP_WORDS)]
-    found = shop.corrector.write(shop.library.predict("report"), lines)
-    assert shop.corrector.read(shop.library.predict("report"), found) == lines
+    found = shop.scripts.write(shop.library.predict("report"), lines)
+    assert shop.scripts.read(shop.library.predict("report"), found) == lines
     assert found == script
 
 
 def test_parts_that_training_had_twice_have_names() -> None:
-    corrector = Corrector(fit([(EXCHANGE, SHOP)] * 2, SHOP_WORDS))
+    scripts = EditScripts(fit([(EXCHANGE, SHOP)] * 2, SHOP_WORDS))
     guarded = Step("cancel_pending_order", {"order_id": "#W6390527", "reason": "late"}, EXCHANGE.steps[3].guards)
     lines = [line.words for line in linearize(Plan((*EXCHANGE.steps[:3], guarded)), SHOP, SHOP_WORDS)]
-    predicted = corrector.library.predict("report")
-    script = corrector.write(predicted, lines)
+    predicted = scripts.library.predict("report")
+    script = scripts.write(predicted, lines)
     assert script == ["4=> @cancel_pending_order ^0 _ status2", "5-6"]
-    assert corrector.library.part_words["status2"] == read_words("? @get_order_details .status _")
-    assert corrector.read(predicted, script) == lines
+    assert scripts.library.part_words["status2"] == read_words("? @get_order_details .status _")
+    assert scripts.read(predicted, script) == lines
     with pytest.raises(CodecError, match="not a sign"):
-        corrector.read(predicted, [script[0].replace("status2", "unknown")])
+        scripts.read(predicted, [script[0].replace("status2", "unknown")])
 
 
 def test_values_keep_their_types(shop: Delta) -> None:
@@ -250,7 +250,7 @@ def test_a_text_that_is_none_says_why(shop: Delta, text: str, message: str) -> N
 def test_a_library_survives_its_file_and_is_the_same_for_the_same_plans(tmp_path: Path) -> None:
     made = library()
     made.save(tmp_path)
-    assert Library.load(tmp_path) == made and Library.load(tmp_path).hash == made.hash
+    assert PlanLibrary.load(tmp_path) == made and PlanLibrary.load(tmp_path).hash == made.hash
     assert fit([(plan, TOOLS) for plan in reversed((*SEEN, *SEEN))], WORDS).hash == made.hash
     assert [(p.name, p.seen) for p in made.plans] == [("order", 4), ("report", 2), (NOTHING, 0)]
 
@@ -271,9 +271,9 @@ def test_a_bad_library_is_named(tmp_path: Path, change: object, message: str) ->
     path = tmp_path / "library.json"
     path.write_bytes(orjson.dumps(change(orjson.loads(path.read_bytes()))))  # type: ignore[operator]
     with pytest.raises(InputError, match=f"library.json.*{message}"):
-        Library.load(tmp_path)
+        PlanLibrary.load(tmp_path)
 
 
 def test_a_missing_library_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="handoff train predictor"):
-        Library.load(tmp_path)
+        PlanLibrary.load(tmp_path)

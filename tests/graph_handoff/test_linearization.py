@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from graph_strategies import TOOLS, plans
 from hypothesis import given, settings
@@ -76,6 +79,34 @@ def test_the_next_word_decides_what_is_read(symbol: str) -> None:
 def test_every_mark_has_a_sign_of_its_own() -> None:
     assert len({format_words([mark]) for mark in MARKS if mark != LINE}) == len(MARKS) - 1
     assert all(read_words(format_words([mark])) == (mark,) for mark in MARKS if mark != LINE)
+
+
+EXTENDED = """
+from typing import NamedTuple
+from graph_handoff.linearization import grammar
+from graph_handoff.linearization.production import Production
+
+class Sum(NamedTuple):
+    terms: tuple
+
+grammar.GRAMMAR["value"] = (Production("<sum> value* <end>", Sum), *grammar.GRAMMAR["value"])
+
+from graph_handoff.delegation import Toolset
+from graph_handoff.linearization import automaton, line_text, reader, writer
+from graph_handoff.linearization.memory import Memory
+from graph_handoff.plan import Plan, Step
+
+step = Step("pay", {"total": Sum((1, Sum((2, "b")))), "rest": [Sum(())]})
+(line,) = writer.linearize(Plan((step,)), Toolset(), ())
+assert reader.read_line(line, Toolset(), Memory()) == step
+assert automaton.run(automaton.START, (*line.words, "<line>")) == ()
+assert len(line_text.parts(line.words)) == 3
+"""
+
+
+def test_a_new_production_is_one_entry_of_the_table() -> None:
+    """In a process of its own: writer, reader, automaton and text form follow the table that they find when they are imported."""
+    subprocess.run([sys.executable, "-c", EXTENDED], check=True)
 
 
 def test_the_lines_read_as_documented() -> None:

@@ -10,7 +10,7 @@ from toy_corpus import row, save
 
 from graph_handoff.delegation import Tool, Toolset
 from graph_handoff.plan import Plan, Step
-from graph_handoff.protocols.delta.plan_library import Library
+from graph_handoff.protocols.delta.plan_library import PlanLibrary
 from graph_handoff.reference import parse_reference as ref
 from training.delta.train import PredictorConfig, run
 
@@ -39,7 +39,7 @@ def test_the_library_comes_from_the_training_split_alone(config: PredictorConfig
     text = (config.run / "model" / "library.json").read_text()
     assert "late" in text and "mei_" not in text  # what has a digit is a value
     assert "secret_7" not in text and "lost" not in text
-    library = Library.load(config.run / "model")
+    library = PlanLibrary.load(config.run / "model")
     assert [(p.name, p.seen) for p in library.plans] == [("cancel", 6), ("nothing", 0)]
     assert (config.run / "COMPLETE").exists()
 
@@ -57,7 +57,7 @@ def test_the_same_data_give_the_same_library_and_fewer_plans_another(config: Pre
     def hash_of(**changes: object) -> str:
         made = config.model_copy(update=changes)
         run(made)
-        return Library.load(made.run / "model").hash
+        return PlanLibrary.load(made.run / "model").hash
 
     first = hash_of()
     assert hash_of(run=tmp_path / "again") == first

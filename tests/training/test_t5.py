@@ -127,6 +127,12 @@ def test_a_trained_run_is_a_protocol(corpus: Path, tmp_path: Path) -> None:
     assert info["parameters"] > 0
 
 
+def test_where_nothing_is_held_out_there_are_no_figures(corpus: Path, tmp_path: Path) -> None:
+    t5.run(config(corpus, tmp_path / "run", steps=2, eval_steps=2))
+    autoencoder = T5(tmp_path / "run").autoencoder
+    assert t5.measure(autoencoder, [], 10) == {"held_out_plans": 0, "too_long_plans": 0}
+
+
 def test_without_graph_supervision_the_prose_arrives_and_is_read(corpus: Path, tmp_path: Path) -> None:
     from graph_handoff.delegation import Delegation
     from graph_handoff.protocols.prose.protocol import Prose
@@ -145,7 +151,7 @@ def test_without_graph_supervision_the_prose_arrives_and_is_read(corpus: Path, t
         assert reading.graph is None
     metrics = protocol.model_info()["training"]
     assert metrics["held_out_plans"] + metrics["too_long_plans"] == 2
-    assert metrics["hinted_validity"] == 1
+    assert metrics["corrected_validity"] == 1
 
 
 def test_a_pretrained_base_keeps_its_ids_and_adds_ours(corpus: Path, tmp_path: Path) -> None:

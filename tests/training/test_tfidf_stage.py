@@ -85,7 +85,7 @@ def test_own_tasks_are_chosen_by_what_was_recorded(tmp_path: Path) -> None:
     plans = [Plan((Step("find", {"email": f"user{n}@lab.example"}), Step("cancel", {"id": f"W-{n}00{n}"}))) for n in range(3)]
     tools = [{"name": name, "parameters": {"properties": {key: {}}}} for name, key in (("find", "email"), ("cancel", "id"))]
     known = Toolset.from_schemas(tools)
-    texts = [Prose().encode(Delegation(str(n), "", known, one.to_graph()), 0) for n, one in enumerate(plans)]
+    texts = [Prose().text_of(Delegation(str(n), "", known, one.to_graph()), 0) for n, one in enumerate(plans)]
     rows = [row(str(n), one.to_graph(), prose=texts[n], source="openai") for n, one in enumerate(plans)]
     corpus = save(tmp_path / "corpus", dict.fromkeys(("train", "validation", "test"), rows), tools)
     made = [trajectory(*(Call(step.name, step.arguments, "done") for step in one.steps)) for one in plans[:2]]

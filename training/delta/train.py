@@ -13,8 +13,8 @@ from graph_handoff.artefacts import MODEL_FOLDER
 from graph_handoff.console import say, table, track
 from graph_handoff.linearization.line_text import Words
 from graph_handoff.linearization.vocabulary import build_vocabulary
-from graph_handoff.protocols.delta.edit_script import Corrector
-from graph_handoff.protocols.delta.plan_library import Library, fit
+from graph_handoff.protocols.delta.edit_script import EditScripts
+from graph_handoff.protocols.delta.plan_library import PlanLibrary, fit
 from graph_handoff.protocols.delta.protocol import in_compact_form, shortest
 from graph_handoff.protocols.delta.sequence_diff import Costs, diff
 from graph_handoff.tokens import count_tokens
@@ -22,7 +22,7 @@ from training.run_loop import FitConfig, chosen, finish, open_run
 
 
 class PredictorConfig(FitConfig):
-    """What becomes a constant of a prototype; every other value is lifted out and crosses with the message."""
+    """What becomes a constant of a prototype; every other value is lifted out and sent with the message."""
 
     run: Path = Path("checkpoints/predictor")
     min_plans: int = Field(5, ge=1)
@@ -61,14 +61,14 @@ def _fit(config: PredictorConfig) -> None:
     say(f"predictor: {config.run}")
 
 
-def measure(library: Library, rows: Sequence[CorpusRow]) -> dict[str, Any]:
+def measure(library: PlanLibrary, rows: Sequence[CorpusRow]) -> dict[str, Any]:
     """Means over held-out plans: o200k tokens of a message (in compact form where that is shorter), of all and of each
     domain; edits of a plan, and the shares of steps that were predicted right and of those known as a step."""
-    corrector = Corrector(library)
+    scripts = EditScripts(library)
     tokens: dict[str, list[int]] = {}
     compact = edits = steps = right = known = 0
     for row in track(rows, "measuring"):
-        draft = shortest(row.plan, row.tools, corrector)
+        draft = shortest(row.plan, row.tools, scripts)
         plain, script = count_tokens(in_compact_form(row.delegation.graph, row.tools)), count_tokens(draft.text)
         changes = diff(draft.predicted, draft.lines, _ONE_EACH)
         tokens.setdefault(row.domain, []).append(min(plain, script))

@@ -1,1 +1,1 @@
-"""Training of the T5 graph autoencoder."""
+"""Training of the T5 graph autoencoder: `examples` encodes the corpus, `train` is `handoff train t5`."""

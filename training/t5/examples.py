@@ -1,8 +1,8 @@
-"""The plans that the autoencoder learns to rebuild, as tokens: their graphs, or without graph supervision their prose."""
+"""The plans that the autoencoder learns to rebuild, as the tokens of its target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,18 +10,13 @@ from pydantic import Field
 
 from data.corpus import SPLITS, CorpusRow, read_corpus
 from graph_handoff.config import Config
-from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.console import say
+from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError
 from graph_handoff.graph import Graph
 from graph_handoff.linearization.constraint import Encoded
-from graph_handoff.linearization.graph_tokens import decode_plan, encode_plan
-from graph_handoff.linearization.text_tokens import add_text_phrases, build_text_vocabulary, decode_text, encode_text
-from graph_handoff.linearization.vocabulary import Vocabulary, add_phrases, build_vocabulary
-from graph_handoff.linearization.writer import linearize
-from graph_handoff.plan import Plan
-from graph_handoff.protocols.prose.protocol import Prose
-from graph_handoff.protocols.prose.reader import read_text
-from graph_handoff.protocols.t5.autoencoder import Supervision
+from graph_handoff.linearization.vocabulary import Vocabulary
+from graph_handoff.protocols.t5.target import Target
 
 
 class VocabularyConfig(Config):
@@ -37,49 +32,48 @@ class VocabularyConfig(Config):
     """... and its role has at most so many different values. Prose has no roles."""
 
 
-class Row(NamedTuple):
-    """One delegation of the corpus."""
+class PlanRow(NamedTuple):
+    """One delegation of the corpus, without its request and its author's own words: what the model has to rebuild."""
 
-    plan: Plan
-    tools: Toolset
+    delegation: Delegation
     source: str
-    text: str
-    """The plan in prose, without the request; empty where the graph is learned."""
 
 
-def read_rows(corpus: Path, supervision: Supervision) -> dict[str, list[Row]]:
+def read_rows(corpus: Path) -> dict[str, list[PlanRow]]:
     """The delegations of each split. Raises InputError where there is no corpus."""
-    prose = Prose()
 
-    def row(found: CorpusRow) -> Row:
-        bare = Delegation(found.id, "", found.tools, found.delegation.graph)
-        return Row(found.plan, found.tools, found.source, prose.text_of(bare, 0) if supervision == "text" else "")
+    def row(found: CorpusRow) -> PlanRow:
+        return PlanRow(Delegation(found.id, "", found.tools, found.delegation.graph), found.source)
 
     return {split: [row(found) for found in part] for split, part in read_corpus(corpus, SPLITS).items()}
 
 
-def make_vocabulary(rows: Sequence[Row], config: VocabularyConfig, supervision: Supervision) -> Vocabulary:
-    """From the training split alone."""
-    if supervision == "text":
-        texts = [row.text for row in rows]
-        words = build_text_vocabulary(texts, min_plans=config.min_plans, min_share=config.min_share)
-        return add_text_phrases(words, texts, config.merges)
-    plans = [(row.plan, row.tools) for row in rows]
-    words = build_vocabulary(plans, min_plans=config.min_plans, min_share=config.min_share, max_categories=config.max_categories)
-    lines = [line for plan, tools in plans for line in linearize(plan, tools, words.words)]
-    return add_phrases(words, lines, config.merges)
+Encodings = dict[str, list[tuple[PlanRow, Encoded]]]
+"""Split -> rows, with what the model learns to write of each."""
 
 
-def encode_row(row: Row, vocabulary: Vocabulary, supervision: Supervision) -> Encoded:
-    """What the model learns to write of a delegation."""
-    return encode_text(row.text, vocabulary) if supervision == "text" else encode_plan(row.plan, row.tools, vocabulary)
+def encode_rows(
+    rows: Mapping[str, Sequence[PlanRow]], target: type[Target], config: VocabularyConfig
+) -> tuple[Vocabulary, Encodings]:
+    """The vocabulary, from the training split alone, and the rows in it.
+
+    A graph that says more than a plan can is left out and counted: the protocol does not give it to the model either.
+    """
+    vocabulary = target.build_vocabulary([row.delegation for row in rows["train"]], **config.model_dump())
+    own = target(vocabulary)
+    encoded: Encodings = {}
+    for split, part in rows.items():
+        found = [(row, own.encode(row.delegation, own.plain(row.delegation, 0))) for row in part]
+        encoded[split] = [(row, sent) for row, sent in found if sent is not None]
+        if len(encoded[split]) < len(part):
+            say(f"{split}: {len(part) - len(encoded[split])} of {len(part)} left out, their graphs say more than a plan can")
+    return vocabulary, encoded
 
 
-def received(tokens: Sequence[int], row: Row, sent: Encoded, vocabulary: Vocabulary, supervision: Supervision) -> Graph | None:
+def received(tokens: Sequence[int], row: PlanRow, sent: Encoded, target: Target) -> Graph | None:
     """The graph that a receiver has of what the model wrote (prose is read as docs/reader.md says); None where there is none."""
     try:
-        if supervision == "text":
-            return read_text(decode_text(tokens, sent.values, vocabulary), row.tools).to_graph()
-        return decode_plan(tokens, sent.values, row.tools, vocabulary).to_graph()
+        reading = target.decode(tokens, sent.values, row.delegation.tools)
+        return reading.graph or reading.plan.to_graph()
     except InputError:
         return None

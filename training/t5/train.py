@@ -14,9 +14,10 @@ from graph_handoff.console import say, table
 from graph_handoff.errors import CodecError
 from graph_handoff.linearization.constraint import END_TOKEN, Encoded
 from graph_handoff.linearization.vocabulary import Vocabulary
-from graph_handoff.protocols.t5.autoencoder import MAX_TOKENS, GraphAutoencoder, Supervision, inputs_of
+from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder, inputs_of
+from graph_handoff.protocols.t5.target import TARGETS, Supervision
 from training.run_loop import RunConfig, chosen, finish, open_run, shared_arguments, train
-from training.t5.examples import Row, VocabularyConfig, encode_row, make_vocabulary, read_rows, received
+from training.t5.examples import PlanRow, VocabularyConfig, encode_rows, read_rows, received
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 IGNORED = -100  # the loss leaves these labels out
 
 
-class Architecture(Config):
+class T5Architecture(Config):
     """The model: a pretrained one by id and revision, or a T5 of these sizes from scratch."""
 
     base: str | None = None
@@ -47,7 +48,7 @@ class T5Config(RunConfig):
     run: Path = Path("checkpoints/t5-tiny")
     supervision: Supervision = "graph"
     """What the model learns to rebuild: the plan's graph, or its prose (an ablation)."""
-    architecture: Architecture = Architecture()
+    architecture: T5Architecture = T5Architecture()
     vocabulary: VocabularyConfig = VocabularyConfig()
     steps: int = Field(800, ge=1)
     batch_size: int = Field(48, ge=1)
@@ -65,7 +66,7 @@ CONFIG = T5Config
 
 
 def run(config: T5Config) -> int:
-    """Train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
+    """Train, then measure on the held-out split. A run that was stopped resumes; a complete one is left alone."""
     with open_run(config, "train t5", [config.corpus]) as unfinished:
         if unfinished:
             _fit(config)
@@ -73,12 +74,11 @@ def run(config: T5Config) -> int:
 
 
 def _fit(config: T5Config) -> None:
-    rows = read_rows(config.corpus, config.supervision)
+    rows = read_rows(config.corpus)
     rows["train"] = chosen(rows["train"], config)
-    vocabulary = make_vocabulary(rows["train"], config.vocabulary, config.supervision)
-    encoded = {split: [encode_row(row, vocabulary, config.supervision) for row in part] for split, part in rows.items()}
-    repeats = [config.gold_repeats if row.source == "gold" else 1 for row in rows["train"]]
-    encoded["train"] = [sent for sent, times in zip(encoded["train"], repeats, strict=True) for _ in range(times)]
+    vocabulary, pairs = encode_rows(rows, TARGETS[config.supervision], config.vocabulary)
+    encoded = {split: [sent for _, sent in part] for split, part in pairs.items()}
+    encoded["train"] = [sent for row, sent in pairs["train"] for _ in range(config.gold_repeats if row.source == "gold" else 1)]
     model = make_model(config.architecture, vocabulary, config.seed)
     model.config.supervision = config.supervision
     say(f"{count_parameters(model):,} parameters, {vocabulary.size} ids, {len(encoded['train'])} plans")
@@ -86,14 +86,14 @@ def _fit(config: T5Config) -> None:
     train(trainer, config)
     autoencoder = GraphAutoencoder(model.cpu(), vocabulary)
     autoencoder.save(config.run / MODEL_FOLDER)
-    metrics = measure(autoencoder, rows, encoded, config.report_plans)
+    metrics = measure(autoencoder, pairs["test"], config.report_plans)
     metrics["parameters"] = count_parameters(model)
     finish(config, metrics)
     table(["held out", ""], [[key, f"{value:.3f}" if isinstance(value, float) else value] for key, value in metrics.items()])
     say(f"model: {config.run}")
 
 
-def make_model(config: Architecture, vocabulary: Vocabulary, seed: int) -> T5ForConditionalGeneration:
+def make_model(config: T5Architecture, vocabulary: Vocabulary, seed: int) -> T5ForConditionalGeneration:
     """A T5 whose last ids are the vocabulary's; `token_offset` in its configuration is the first of them."""
     from transformers import T5Config as Sizes
     from transformers import T5ForConditionalGeneration, set_seed
@@ -136,7 +136,7 @@ def make_trainer(
     from transformers import Seq2SeqTrainer, Seq2SeqTrainingArguments
 
     offset = int(getattr(model.config, "token_offset", 0))
-    longest = MAX_TOKENS[config.supervision]
+    longest = TARGETS[config.supervision].max_tokens
     arguments = Seq2SeqTrainingArguments(
         **shared_arguments(config, best="eval_wrong_a_plan", greater_is_better=False),
         lr_scheduler_type="cosine",
@@ -192,7 +192,7 @@ def _logits(logits: Any) -> Any:
 
 def _accuracy(found: Any) -> dict[str, float]:
     """Of the model's first choices, the true tokens before them given: the share that is right, how many are wrong in a plan
-    (each costs a hint), and the share of plans without a wrong one (the model alone would write them whole)."""
+    (each costs a correction), and the share of plans without a wrong one (the model alone would write them whole)."""
     kept = found.label_ids != IGNORED
     wrong = ((found.predictions != found.label_ids) & kept).sum(axis=1)
     return {
@@ -202,38 +202,39 @@ def _accuracy(found: Any) -> dict[str, float]:
     }
 
 
-def measure(
-    autoencoder: GraphAutoencoder, rows: Mapping[str, Sequence[Row]], encoded: Mapping[str, Sequence[Encoded]], most: int
-) -> dict[str, Any]:
-    """Held-out figures: hints a plan, what the receiver has with them, and what it has with none at all."""
+def measure(autoencoder: GraphAutoencoder, pairs: Sequence[tuple[PlanRow, Encoded]], most: int) -> dict[str, Any]:
+    """Held-out figures: corrections a plan, what the receiver has with them, and what it has with none at all."""
     from graph_handoff.graph_metrics import compare
 
     alone: list[dict[str, float]] = []
     whole: list[dict[str, float]] = []
-    hints = tokens = values = too_long = 0
-    vocabulary, supervision = autoencoder.vocabulary, autoencoder.supervision
-    for row, sent in list(zip(rows["test"], encoded["test"], strict=True))[:most]:
-        if len(sent.tokens) > MAX_TOKENS[supervision]:
-            too_long += 1  # crosses as it is
+    corrections = tokens = values = too_long = 0
+    target = autoencoder.target
+    for row, sent in pairs[:most]:
+        tools = row.delegation.tools
+        if len(sent.tokens) > target.max_tokens:
+            too_long += 1  # sent as it is
             continue
-        needed, written = autoencoder.hints(sent, row.tools)
-        hints += len(needed)
+        needed, written = autoencoder.corrections(sent, tools)
+        corrections += len(needed)
         tokens += len(sent.tokens)
         values += len(sent.values)
-        true = row.plan.to_graph()
-        whole.append(compare(received(written, row, sent, vocabulary, supervision), true))
+        true = row.delegation.graph
+        whole.append(compare(received(written, row, sent, target), true))
         try:
-            unaided = autoencoder.write(sent.values, row.tools, [])
+            unaided = autoencoder.write(sent.values, tools, [])
         except CodecError:
             unaided = []  # it came to where nothing may follow
-        alone.append(compare(received(unaided, row, sent, vocabulary, supervision), true))
+        alone.append(compare(received(unaided, row, sent, target), true))
     count = len(alone)
+    if not count:
+        return {"held_out_plans": 0, "too_long_plans": too_long}
     return {
         "held_out_plans": count,
         "too_long_plans": too_long,
-        "hints_a_plan": hints / count,
+        "corrections_a_plan": corrections / count,
         "tokens_a_plan": tokens / count,
         "values_a_plan": values / count,
-        **{f"hinted_{key}": sum(found[key] for found in whole) / count for key in whole[0]},
+        **{f"corrected_{key}": sum(found[key] for found in whole) / count for key in whole[0]},
         **{f"alone_{key}": sum(found[key] for found in alone) / count for key in alone[0]},
     }

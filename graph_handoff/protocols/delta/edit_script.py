@@ -1,17 +1,17 @@
-"""What a message of a predictive delta says of a predicted plan: the edit script, as text, and what it makes of the prediction.
+"""Edit scripts as text: how a plan differs from a predicted one.
 
 One line of text an edit, its number the place in the predicted plan:
 
     3-                     step 3 is not in the plan; `3-5` steps 3 to 5
-    4=order2               instead of step 4 a step that the predictor knows
+    4=order2               instead of step 4 a step of the library
     4+order+user           after step 4 two such steps
     4+return: 2= ^0 | 5-   ... a known step, changed: its part 2 is another, its part 5 dropped
-    4=: 5= status3         step 4 as predicted, but for its part 5: one that the predictor knows
+    4=: 5= status3         step 4 as predicted, its part 5 replaced by a part of the library
     4=: 3+ ? $ @get_order .status =pending    step 4 as predicted, with a guard after its part 3
     4+> @get_user_details _                   a step written in full
 
-The parts of a step are its tool (1), then its arguments, guards, effects and orders; signs are those of `line_text`, and
-among them may stand names of parts, and of items of a list, that the predictor knows.
+The parts of a step are its tool (1), then its arguments, guards, effects and orders. Signs are those of `line_text`; among them
+may be names of parts, and of items of a list, that the library has.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from itertools import groupby
 
 from graph_handoff.errors import CodecError
 from graph_handoff.linearization.line_text import Words, format_words, parts, read_words, signs
-from graph_handoff.protocols.delta.plan_library import NAME, Library
-from graph_handoff.protocols.delta.sequence_diff import Costs, Edit, Kind, diff, patch
+from graph_handoff.protocols.delta.plan_library import NAME, PlanLibrary
+from graph_handoff.protocols.delta.sequence_diff import Costs, Edit, EditKind, diff, patch
 from graph_handoff.tokens import count_tokens
 
 _EDIT = re.compile(r"(\d{1,5})([-=+])(.*)", re.ASCII | re.DOTALL)
 _NAMES = re.compile(rf"{NAME.pattern}(\+{NAME.pattern})*")
 _CHANGED = re.compile(rf"({NAME.pattern})?: (.+)", re.DOTALL)
 NEAR = 4
-"""A step that the predictor does not know is compared with so many known ones."""
+"""A step that the library does not have is compared with so many that it has."""
 
 
-class Corrector:
-    """Writes and reads the scripts of one library."""
+class EditScripts:
+    """Writes and reads the edit scripts of one library."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: PlanLibrary) -> None:
         self.library = library
         self._spelled: dict[Words, str] = {}
 
     def write(self, predicted: Sequence[Words], lines: Sequence[Words]) -> list[str]:
-        """The script, line by line, that turns the predicted lines into these."""
+        """The script that turns the predicted lines into these, as lines of text."""
         costs: Costs[Words] = Costs(
             2,
             lambda words: 2 + count_tokens(self.spell(words)),
@@ -76,7 +76,7 @@ class Corrector:
         return self._spelled[words]
 
     def instead(self, old: Words, words: Words) -> str:
-        """The shortest text of a line that stands for a predicted one."""
+        """The shortest text of a line that replaces a predicted one."""
         if words in self.library.step_names or old[:2] != words[:2]:
             return self.spell(words)
         return min(f": {self._part_edits(old, words)}", self.spell(words), key=_length)
@@ -148,12 +148,12 @@ class Corrector:
             found = _EDIT.fullmatch(place)
             if found is None or found[3] or (found[2] == "-") == bool(words):
                 raise CodecError("an edit of a step is a place, then - = or +, then a part", found=place)
-            kind: Kind = "-" if found[2] == "-" else "=" if found[2] == "=" else "+"
+            kind: EditKind = "-" if found[2] == "-" else "=" if found[2] == "=" else "+"
             edits.append(Edit(int(found[1]), kind, self._expand(words) if words else None))
         return edits
 
     def _expand(self, found: Sequence[str]) -> Words:
-        """The words of signs, among which names of parts may stand."""
+        """The words of signs, among which there may be names of parts."""
         known = self.library.part_words
         return tuple(word for sign in found for word in (known[sign] if sign in known else read_words([sign])))
 
@@ -177,5 +177,5 @@ def _deletions(edits: Sequence[Edit[Words]]) -> list[str]:
 
 
 def _unlike(old: Sequence[Words], new: Sequence[Words]) -> float:
-    """How many words parts of `new` have that are not among those of `old`, and how many parts are to go."""
+    """How many words parts of `new` have that are not among those of `old`, and how many parts must be deleted."""
     return sum(3 + len(part) for part in new if part not in old) + sum(1 for part in old if part not in new)

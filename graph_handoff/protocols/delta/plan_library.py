@@ -1,9 +1,9 @@
-"""The predictor that sender and receiver of a predictive delta share: plans seen in training, their values lifted out.
+"""The plan library that sender and receiver of a predictive delta share: plans seen in training, their values lifted out.
 
 Nothing here is a network. A *step prototype* is the line of a step (`linearization.writer`) without its values, a *plan
-prototype* a sequence of those, and frequent parts of steps (an argument, an item
-of a list, a guard) are prototypes, too. All have names that a
-person can say (`order`, `order2`, `exchange14`) and counts; the most frequent come first, so that a usual name is short.
+prototype* a sequence of those. Parts of steps (an argument, an item of a list, a guard) that occur twice are prototypes, too. All
+have names that a person can say (`order`, `order2`, `exchange14`) and counts; the most frequent come first, so that a usual name
+is short.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Prototype(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Library:
+class PlanLibrary:
     """What both sides have. Equal libraries have equal hashes."""
 
     words: frozenset[str]
@@ -128,7 +128,7 @@ class Library:
         write_text(folder / LIBRARY_FILE, orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n")
 
     @classmethod
-    def load(cls, folder: Path) -> Library:
+    def load(cls, folder: Path) -> PlanLibrary:
         """Raises InputError where the file is none, or was changed after it was written."""
         path = folder / LIBRARY_FILE
         try:
@@ -143,7 +143,7 @@ class Library:
         return library
 
     @classmethod
-    def _of(cls, content: Mapping[str, Any]) -> Library:
+    def _of(cls, content: Mapping[str, Any]) -> PlanLibrary:
         named = tuple(Prototype(p["name"], read_words(p["part"]), p["count"]) for p in content["parts"])
         steps = tuple(Prototype(s["name"], read_words(s["line"]), s["count"]) for s in content["steps"])
         plans = tuple(Prototype(p["name"], tuple(p["steps"].split()), p["count"]) for p in content["plans"])
@@ -157,7 +157,7 @@ class Library:
         return cls(frozenset(content["words"]), named, steps, plans)
 
 
-def fit(plans: Sequence[tuple[Plan, Toolset]], words: frozenset[str]) -> Library:
+def fit(plans: Sequence[tuple[Plan, Toolset]], words: frozenset[str]) -> PlanLibrary:
     """The library of training plans. `words` are what a line may hold (`graph_handoff.linearization.vocabulary`)."""
     lines = [[line.words for line in linearize(plan, tools, words)] for plan, tools in plans]
     short = {f"@{name}": short for _, tools in plans for name, short in tools.short_names.items()}
@@ -173,7 +173,7 @@ def fit(plans: Sequence[tuple[Plan, Toolset]], words: frozenset[str]) -> Library
             for piece in (part, *elements(part)):
                 counts[piece] += step.seen
     usual = Counter({part: seen for part, seen in counts.items() if seen > 1 and len(part) > 1})
-    return Library(words, tuple(_named(usual, _last_key)), tuple(steps), (*found, Prototype(NOTHING, (), 0)))
+    return PlanLibrary(words, tuple(_named(usual, _last_key)), tuple(steps), (*found, Prototype(NOTHING, (), 0)))
 
 
 def _last_key(words: Words) -> str:

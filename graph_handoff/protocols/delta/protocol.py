@@ -25,12 +25,12 @@ from graph_handoff.linearization.line_text import Words
 from graph_handoff.linearization.lines import PlanLine, plan_of
 from graph_handoff.linearization.memory import NEW, Memory
 from graph_handoff.linearization.reader import read_line
+from graph_handoff.linearization.value_line import read_values, write_values
 from graph_handoff.linearization.writer import linearize
 from graph_handoff.plan import Plan
 from graph_handoff.protocols.base import Protocol, Reading, Written
-from graph_handoff.protocols.delta.edit_script import Corrector
-from graph_handoff.protocols.delta.plan_library import Library
-from graph_handoff.protocols.t5.protocol import read_values, write_values
+from graph_handoff.protocols.delta.edit_script import EditScripts
+from graph_handoff.protocols.delta.plan_library import PlanLibrary
 from graph_handoff.scalar import Scalar, dumps
 from graph_handoff.tokens import count_tokens
 
@@ -65,8 +65,8 @@ class Delta(Protocol):
 
     def __init__(self, run: str | Path) -> None:
         self.folder = find_run(run, (self.stage,), "run")
-        self.library = Library.load(model_folder(self.folder))
-        self.corrector = Corrector(self.library)
+        self.library = PlanLibrary.load(model_folder(self.folder))
+        self.scripts = EditScripts(self.library)
         self.compact = load_codec("compact")
         self._sent: dict[tuple[str, ...], Written] = {}
 
@@ -90,7 +90,7 @@ class Delta(Protocol):
         found = [plain]
         plan = Plan.from_graph(delegation.graph)
         if plan.to_graph().same_as(delegation.graph):
-            found += (Written(draft.text) for draft in drafts(plan, delegation.tools, self.corrector))
+            found += (Written(draft.text) for draft in drafts(plan, delegation.tools, self.scripts))
         ranked = sorted(found, key=lambda written: count_tokens(written.text))
         return next((written for written in ranked if self._arrives(written, delegation)), plain)
 
@@ -119,7 +119,7 @@ class Delta(Protocol):
             raise CodecError(problem, found=version, allowed=repr(self.library.version))
         name, _, check = named.partition(" ")
         values, *script = rest.split("\n")
-        lines = self.corrector.read(self.library.predict(name), script)
+        lines = self.scripts.read(self.library.predict(name), script)
         plan = read_plan(lines, read_values(values), tools)
         graph = validate(plan.to_graph())
         _must_match(check, check_words(graph, self.library.hash))
@@ -135,7 +135,7 @@ def in_compact_form(graph: Graph, tools: Toolset) -> str:
     return f"{check_words(graph, '')}\n{load_codec('compact').encode(graph, tools)}"
 
 
-class Draft(NamedTuple):
+class DeltaDraft(NamedTuple):
     """One way to write a plan."""
 
     text: str
@@ -144,22 +144,22 @@ class Draft(NamedTuple):
     script: Sequence[str]
 
 
-def drafts(plan: Plan, tools: Toolset, corrector: Corrector) -> Iterator[Draft]:
+def drafts(plan: Plan, tools: Toolset, scripts: EditScripts) -> Iterator[DeltaDraft]:
     """The message for each prediction that is near the plan."""
-    library = corrector.library
+    library = scripts.library
     written = linearize(plan, tools, library.words)
     lines = [line.words for line in written]
     values = write_values(tuple(value for line in written for value in line.values))
     check = check_words(plan.to_graph(), library.hash)
     for name in library.nearest(lines, NEAREST):
         predicted = library.predict(name)
-        script = corrector.write(predicted, lines)
-        yield Draft("\n".join([f"{library.version} {name} {check}", values, *script]), predicted, lines, script)
+        script = scripts.write(predicted, lines)
+        yield DeltaDraft("\n".join([f"{library.version} {name} {check}", values, *script]), predicted, lines, script)
 
 
-def shortest(plan: Plan, tools: Toolset, corrector: Corrector) -> Draft:
+def shortest(plan: Plan, tools: Toolset, scripts: EditScripts) -> DeltaDraft:
     """The draft of the fewest tokens."""
-    return min(drafts(plan, tools, corrector), key=lambda draft: count_tokens(draft.text))
+    return min(drafts(plan, tools, scripts), key=lambda draft: count_tokens(draft.text))
 
 
 def read_plan(lines: Sequence[Words], values: Sequence[Scalar], tools: Toolset) -> Plan:

@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 from graph_handoff.errors import CodecError
 
 T = TypeVar("T")
-Kind = Literal["-", "=", "+"]
+EditKind = Literal["-", "=", "+"]
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Edit(Generic[T]):
 
     at: int
     """The item deleted or replaced, or the one after which to insert (0: before the first)."""
-    kind: Kind
+    kind: EditKind
     """`-` delete, `=` replace, `+` insert."""
     item: T | None = None
-    """What stands there afterwards; None for a deletion."""
+    """What is there afterwards; None for a deletion."""
 
 
 @dataclass(frozen=True)

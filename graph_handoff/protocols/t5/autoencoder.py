@@ -1,23 +1,22 @@
 """The T5 graph autoencoder: an encoder-decoder that rebuilds a plan's graph from a few words and the values that it holds.
 
-    sender     the plan's tokens, written by the same model: wherever its choice is wrong, a hint
-    message    hints (one word each, `hints`), and the plan's values, verbatim
-    receiver   values -> T5 encoder -> T5 decoder, forced where there is a hint -> the plan's tokens -> plan, graph
+    sender     the plan's tokens, written by the same model: wherever its choice is wrong, a correction
+    message    corrections (one word each, `rank_correction`), and the plan's values, verbatim
+    receiver   values -> T5 encoder -> T5 decoder, corrected where the message says so -> the plan's tokens -> plan, graph
 
 The encoder reads what is known of the values (their shapes, and those that are frequent), so an email or an order number already
 says much about the calls. The decoder writes runs of words (`vocabulary`) and can only write what the grammar allows. It never
 writes a value: those are restored from the message.
 
-What it writes is recorded with the model: the graph (`graph_lines`), or in the ablation without graph supervision the prose
-(`prose_lines`).
+What it writes is recorded with the model: the graph, or in the ablation without graph supervision the prose (`target`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -26,25 +25,19 @@ from graph_handoff.errors import CodecError, InputError
 from graph_handoff.extras import Extra
 from graph_handoff.files import write_text
 from graph_handoff.linearization.constraint import END_TOKEN, DecodingConstraint, Encoded
-from graph_handoff.linearization.graph_tokens import GraphConstraint
-from graph_handoff.linearization.text_tokens import TextConstraint
 from graph_handoff.linearization.vocabulary import Vocabulary
-from graph_handoff.protocols.t5.rank_correction import Hint
+from graph_handoff.protocols.t5.rank_correction import RankCorrection
+from graph_handoff.protocols.t5.target import TARGETS, Supervision
 from graph_handoff.scalar import Scalar
 
 if TYPE_CHECKING:
     from transformers import T5ForConditionalGeneration
 
-Supervision = Literal["graph", "text"]
-"""What the model learns to rebuild."""
-
 PACKAGES = Extra("models", "the T5 autoencoder")
 VOCABULARY_FILE = "vocabulary.json"
-MAX_TOKENS: Mapping[Supervision, int] = {"graph": 120, "text": 320}
-"""A longer plan is not written by the model."""
 CLOSE_CALL = 0.02
-"""Where the second choice is as near as this (in logits), the sender hints although the first is right: another machine may
-round differently."""
+"""Where the second choice is as near as this (in logits), the sender corrects although the first is right: another machine
+may round differently."""
 
 
 def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
@@ -57,17 +50,18 @@ def inputs_of(values: Sequence[Scalar], vocabulary: Vocabulary) -> list[int]:
 
 
 Pick = Callable[[int, DecodingConstraint, Any], int]
-"""(place, constraint, logits) -> the token to write."""
+"""(place, constraint there, logits) -> the token to write."""
 
 
 class GraphAutoencoder:
-    """A T5 with a vocabulary: writes a plan's tokens, with hints."""
+    """A T5 with a vocabulary: writes a plan's tokens, with corrections."""
 
     def __init__(self, model: T5ForConditionalGeneration, vocabulary: Vocabulary) -> None:
         self.model, self.vocabulary = model, vocabulary
         model.train(False)
         self.offset = int(getattr(model.config, "token_offset", 0))
         self.supervision: Supervision = getattr(model.config, "supervision", "graph")
+        self.target = TARGETS[self.supervision](vocabulary)
 
     @classmethod
     def load(cls, folder: Path) -> GraphAutoencoder:
@@ -93,12 +87,12 @@ class GraphAutoencoder:
         self.model.save_pretrained(folder, safe_serialization=True)
         write_text(folder / VOCABULARY_FILE, orjson.dumps(self.vocabulary.to_json()).decode())
 
-    def hints(self, plan: Encoded, tools: Toolset, most: int | None = None) -> tuple[list[Hint], list[int]]:
-        """The hints that make the model write `plan`, at most `most` of them, and what it then writes.
+    def corrections(self, plan: Encoded, tools: Toolset, most: int | None = None) -> tuple[list[RankCorrection], list[int]]:
+        """The corrections that make the model write `plan`, at most `most` of them, and what it then writes.
 
-        With fewer hints than it needs the model goes its own way after the last one.
+        With fewer corrections than it needs the model continues on its own after the last one.
         """
-        found: list[Hint] = []
+        found: list[RankCorrection] = []
 
         def pick(place: int, constraint: DecodingConstraint, logits: Any) -> int:
             ranked = _rank(logits)
@@ -107,41 +101,37 @@ class GraphAutoencoder:
             if true is None or (most is not None and len(found) >= most):
                 return best
             if best != true or _is_close(logits, ranked, constraint):
-                found.append(Hint(place, next(rank for rank, token in enumerate(constraint.allowed(ranked)) if token == true)))
+                rank = next(rank for rank, token in enumerate(constraint.allowed(ranked)) if token == true)
+                found.append(RankCorrection(place, rank))
             return true
 
         tokens = self._write(plan.values, tools, pick)
         return found, tokens
 
-    def write(self, values: Sequence[Scalar], tools: Toolset, hints: Sequence[Hint]) -> list[int]:
-        """What the model writes with these hints. Raises CodecError where a hint has no such choice."""
-        ranks = dict(hints)
+    def write(self, values: Sequence[Scalar], tools: Toolset, corrections: Sequence[RankCorrection]) -> list[int]:
+        """What the model writes with these corrections. Raises CodecError where a correction has no such choice."""
+        ranks = dict(corrections)
 
         def pick(place: int, constraint: DecodingConstraint, logits: Any) -> int:
             rank = ranks.get(place, 0)
             for number, token in enumerate(constraint.allowed(_rank(logits))):
                 if number == rank:
                     return token
-            raise CodecError("a hint for a choice that is not there", found=rank)
+            raise CodecError("a correction for a choice that is not there", found=rank)
 
         return self._write(values, tools, pick)
-
-    def _constraint(self, values: Sequence[Scalar], tools: Toolset) -> DecodingConstraint:
-        if self.supervision == "text":
-            return TextConstraint(self.vocabulary, values)
-        return GraphConstraint(self.vocabulary, values, tools)
 
     def _write(self, values: Sequence[Scalar], tools: Toolset, pick: Pick) -> list[int]:
         with PACKAGES:
             import torch
 
-        constraint = self._constraint(values, tools)
+        constraint = self.target.constraint(values, tools)
         written: list[int] = []
         with torch.inference_mode():
             ids = torch.tensor([[i + self.offset for i in inputs_of(values, self.vocabulary)]])
             memory = self.model.encoder(input_ids=ids)
             token, cache = END_TOKEN, None
-            for place in range(MAX_TOKENS[self.supervision]):
+            for place in range(self.target.max_tokens):
                 start = self.model.config.decoder_start_token_id if place == 0 else token + self.offset
                 out = self.model(encoder_outputs=memory, decoder_input_ids=torch.tensor([[start]]), use_cache=True, cache=cache)
                 cache = out.cache

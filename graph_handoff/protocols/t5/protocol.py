@@ -1,11 +1,11 @@
 """The T5 autoencoder as a protocol: a few code words and the plan's values cross; the receiver's model writes the graph.
 
-    ab cf uz                                   hints and a check sum (`protocols.t5.rank_correction`), one o200k token a word
+    ab cf uz                                   corrections and a check sum (`rank_correction`), one o200k token a word
     Mei Kovacs 28236 "Desk Lamp" '3            the values, verbatim, as in the compact form; '3 is the number
 
-Sender and receiver hold the same model. With all the hints it needs, the graph arrives whole whatever the model; a better model
-needs fewer. With `hints: 0`, or any other limit, the model goes on alone after the last hint. What the model cannot write at
-all (a plan too long) crosses in compact form, and the handoff says so.
+Sender and receiver hold the same model. With all the corrections it needs, the graph arrives whole whatever the model; a
+better model needs fewer. With `corrections: 0`, or any other limit, the model continues alone after the last one. What the
+model cannot write at all (a plan too long) crosses in compact form, and the handoff says so.
 
 A model that was trained without graph supervision (`supervision: text`) writes the prose instead, and all of this holds for it;
 what it cannot write crosses as prose.
@@ -22,18 +22,16 @@ from graph_handoff.artefacts import count_parameters, find_run, folder_hash, mod
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.faithfulness import check_faithful, sources_of
+from graph_handoff.linearization.value_line import MAX_VALUES, read_values, write_values
 from graph_handoff.protocols.base import Protocol, Reading, Written
-from graph_handoff.protocols.t5.autoencoder import MAX_TOKENS, GraphAutoencoder
-from graph_handoff.protocols.t5.rank_correction import check_sum, read_hints, write_hints
-from graph_handoff.protocols.t5.target import CONTENTS
-from graph_handoff.scalar import WORD_STOPS, Scalar, format_scalar, scan_scalar
+from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
+from graph_handoff.protocols.t5.rank_correction import check_sum, read_corrections, write_corrections
 
-MAX_VALUES = 500
 MAX_TEXT = 20_000
 
 
 class T5(Protocol):
-    """Written and read by a trained model. `hints` limits how many a message may hold; None for as many as it needs."""
+    """Written and read by a trained model. `corrections` limits how many a message may hold; None: as many as it needs."""
 
     name = "t5"
     title = "T5 autoencoder"
@@ -44,16 +42,16 @@ class T5(Protocol):
     )
     stage = "train t5"
     metrics: ClassVar[Mapping[str, str]] = {
-        "hints_a_plan": "Hints that a plan needs (mean count)",
+        "corrections_a_plan": "Corrections that a plan needs (mean count)",
         "tokens_a_plan": "Tokens that the model writes for a plan (mean count)",
         "values_a_plan": "Values sent with a plan (mean count)",
     }
 
-    def __init__(self, run: str | Path, hints: int | None = None) -> None:
+    def __init__(self, run: str | Path, corrections: int | None = None) -> None:
         self.folder = find_run(run, (self.stage,), "run")
-        self.most = hints
+        self.most = corrections
         self.autoencoder = GraphAutoencoder.load(model_folder(self.folder))
-        self.content = CONTENTS[self.autoencoder.supervision](self.autoencoder.vocabulary)
+        self.target = self.autoencoder.target
         self._sent: dict[tuple[str, ...], Written] = {}
 
     @cached_property
@@ -62,34 +60,34 @@ class T5(Protocol):
 
     def instructions(self, tools: Toolset) -> str:
         """For what the executor reads: the compact form that the model's graph is written out as, or prose."""
-        return self.content.instructions(tools)
+        return self.target.instructions(tools)
 
     def write(self, delegation: Delegation, seed: int) -> Written:
         """The same text for every seed, but where the model writes prose: `seed` chooses the phrasing that it writes."""
-        plain = self.content.plain(delegation, seed)
+        plain = self.target.plain(delegation, seed)
         key = (plain, *delegation.tools.marks.values())
         if key not in self._sent:
             self._sent[key] = self._write(delegation, plain)
         return self._sent[key]
 
     def _write(self, delegation: Delegation, plain: str) -> Written:
-        whole = Written(plain, self.content.plain_form, fallback=self.content.plain_form)
-        sent = self.content.encode(delegation, plain)
-        if sent is None or len(sent.tokens) > MAX_TOKENS[self.autoencoder.supervision] or len(sent.values) > MAX_VALUES:
+        whole = Written(plain, self.target.plain_form, fallback=self.target.plain_form)
+        sent = self.target.encode(delegation, plain)
+        if sent is None or len(sent.tokens) > self.target.max_tokens or len(sent.values) > MAX_VALUES:
             return whole
-        hints, written = self.autoencoder.hints(sent, delegation.tools, self.most)
+        corrections, written = self.autoencoder.corrections(sent, delegation.tools, self.most)
         values = write_values(sent.values)
         arrives = self._arrives(written, values, delegation, plain)
-        return Written(f"{write_hints(hints, written)}\n{values}") if arrives or self.most is not None else whole
+        return Written(f"{write_corrections(corrections, written)}\n{values}") if arrives or self.most is not None else whole
 
     def _arrives(self, written: list[int], values: str, delegation: Delegation, plain: str) -> bool:
         """The sender reads what the receiver's model will write. Raises UnfaithfulError where that says what the delegation does
         not: the model cannot write a value of its own, but left alone it can name a result's field that the plan does not use."""
         try:
-            reading = self.content.read(written, read_values(values), delegation.tools)
+            reading = self.target.decode(written, read_values(values), delegation.tools)
         except (CodecError, GraphError):
             return False
-        if self.content.is_same(reading, delegation, plain):
+        if self.target.is_same(reading, delegation, plain):
             return True
         if self.most is not None:
             check_faithful(reading.text, sources_of(delegation))
@@ -99,39 +97,18 @@ class T5(Protocol):
         """Raises CodecError (not such a text, another model) or GraphError (the model wrote no valid graph)."""
         if len(text) > MAX_TEXT:
             raise CodecError("the text is too long", found=len(text), allowed=f"at most {MAX_TEXT} characters")
-        if form == self.content.plain_form:
-            return self.content.read_plain(text, tools)
+        if form == self.target.plain_form:
+            return self.target.read_plain(text, tools)
         if form != self.name:
             raise self.unknown_form(form)
         first, _, rest = text.partition("\n")
-        hints, expected = read_hints(first)
+        corrections, expected = read_corrections(first)
         values = read_values(rest)
-        written = self.autoencoder.write(values, tools, hints)
+        written = self.autoencoder.write(values, tools, corrections)
         if check_sum(written) != expected:
             raise CodecError("the check sum differs: the text is damaged, or the sender has another model")
-        return self.content.read(written, values, tools)
+        return self.target.decode(written, values, tools)
 
     def model_info(self) -> dict[str, Any]:
         """What the report says of the model behind the protocol."""
         return run_info(self.folder, count_parameters(self.autoencoder.model))
-
-
-def write_values(values: tuple[Scalar, ...]) -> str:
-    """The values of a plan in one line."""
-    return " ".join(format_scalar(value, WORD_STOPS, "string") for value in values)
-
-
-def read_values(text: str) -> list[Scalar]:
-    """The inverse of `write_values`. Raises CodecError."""
-    values: list[Scalar] = []
-    at = 0
-    while at < len(text):
-        value, at = scan_scalar(text, at, WORD_STOPS, "string")
-        values.append(value)
-        if len(values) > MAX_VALUES:
-            raise CodecError(f"more than {MAX_VALUES} values")
-        if at < len(text):
-            if text[at] != " ":
-                raise CodecError("values are separated by a space", found=text[at : at + 20])
-            at += 1
-    return values

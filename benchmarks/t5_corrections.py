@@ -1,6 +1,8 @@
-"""What the hints of the T5 autoencoder buy, on held-out plans: `python -m benchmarks.t5_hints [--run RUN] [--limits 0 8 all]`.
+"""What the corrections of the T5 autoencoder save, on held-out plans.
 
-One row a limit on the hints of a message: tokens on the wire, how many graphs arrive whole and valid, node and edge F1 against
+    python -m benchmarks.t5_corrections [--run RUN] [--limits 0 8 all]
+
+One row a limit on the corrections of a message: tokens sent, how many graphs arrive whole and valid, node and edge F1 against
 the plan that was sent (an unreadable one counts 0). Beside them the same model untrained; the plan's values with one token for
 each of the model's (a dictionary of phrases, without a network); and the compact form.
 """
@@ -17,10 +19,11 @@ from graph_handoff.codec import load_codec
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import CodecError, GraphError
 from graph_handoff.graph_metrics import compare
+from graph_handoff.linearization.value_line import write_values
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder
-from graph_handoff.protocols.t5.protocol import T5, write_values
+from graph_handoff.protocols.t5.protocol import T5
 from graph_handoff.tokens import count_tokens
-from training.t5.train import Architecture, make_model
+from training.t5.train import T5Architecture, make_model
 
 LIMITS = ("0", "1", "2", "4", "8", "all")
 
@@ -59,18 +62,18 @@ def main() -> None:
     print(f"{'':<26}{'tokens':>8}{'whole':>9}{'valid':>9}{'node F1':>9}{'edge F1':>9}{'ms':>9}")
     for limit in (None if word == "all" else int(word) for word in arguments.limits):
         protocol = T5(arguments.run, limit)
-        row("all hints it needs" if limit is None else f"at most {limit} hints", protocol, delegations)
+        row("all corrections it needs" if limit is None else f"at most {limit} corrections", protocol, delegations)
     vocabulary = protocol.autoencoder.vocabulary
     architecture = read_manifest(protocol.folder)["config"]["architecture"]
     if architecture["base"] is None:
         untrained = T5(arguments.run)
-        model = make_model(Architecture.model_validate(architecture), vocabulary, seed=0)
+        model = make_model(T5Architecture.model_validate(architecture), vocabulary, seed=0)
         model.config.supervision = protocol.autoencoder.supervision
         untrained.autoencoder = GraphAutoencoder(model, vocabulary)
-        row("untrained, all hints", untrained, delegations)
+        row("untrained, all corrections", untrained, delegations)
     dictionary = compact = 0
     for delegation in delegations:
-        sent = protocol.content.encode(delegation, protocol.content.plain(delegation, 0))
+        sent = protocol.target.encode(delegation, protocol.target.plain(delegation, 0))
         if sent is None:
             continue
         dictionary += len(sent.tokens) + count_tokens(write_values(sent.values))
