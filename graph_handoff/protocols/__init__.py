@@ -13,7 +13,7 @@ from graph_handoff.registry import Registry
 
 PROTOCOLS: Registry[Protocol] = Registry(
     "protocol",
-    Protocol,
+    object,
     {
         "nl": "graph_handoff.protocols.prose.protocol:Prose",
         "ngh": "graph_handoff.protocols.graph:Minified",

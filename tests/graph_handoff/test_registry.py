@@ -11,13 +11,11 @@ from graph_handoff.errors import ConfigError
 from graph_handoff.protocols.routed import Routed
 
 OUTSIDER = """
-from graph_handoff import Decision, Plan, Protocol, Reading, Router
-from graph_handoff.protocols.base import Written
+from graph_handoff import Decision, Plan, Reading, Router
 
 
-class Upper(Protocol):
-    name, title, short, meaning = "upper", "Capitals", "Capitals", "The task in capitals."
-    decodes = False
+class Upper:
+    name = "upper"
 
     def __init__(self, end: str = "!") -> None:
         self.end = end
@@ -25,15 +23,11 @@ class Upper(Protocol):
     def instructions(self, tools):
         return "Capitals."
 
-    def write(self, delegation, seed):
-        return Written(delegation.task.upper() + self.end)
+    def encode(self, delegation, seed=0):
+        return delegation.task.upper() + self.end
 
-    def read(self, text, form, tools):
+    def decode(self, text, tools):
         return Reading(text, Plan(()))
-
-
-class Nameless(Upper):
-    read = Protocol.read
 
 
 class Longest(Router):
@@ -78,8 +72,8 @@ DELEGATION = Delegation("a", "Cancel it", Toolset.from_schemas([]))
 
 def test_a_protocol_of_another_package() -> None:
     protocol = load_protocol("outside.mine:Upper", end="?")
-    handoff = protocol.encode(DELEGATION)
-    assert (handoff.text, handoff.protocol) == ("CANCEL IT?", "upper")
+    handoff = protocol.encode(DELEGATION, seed=0)
+    assert handoff == "CANCEL IT?"
     assert protocol.decode(handoff, DELEGATION.tools).text == "CANCEL IT?"
     with pytest.raises(ConfigError, match=r"protocol outside\.mine:Upper: .*'most'.*allowed: end"):
         load_protocol("outside.mine:Upper", most=1)
@@ -89,8 +83,8 @@ def test_a_router_of_another_package() -> None:
     assert load_router("outside.mine:Longest", limit=3).route(DELEGATION).format == "graph"
     assert load_router("rules").route(DELEGATION).router == "rules"
     routed = Routed("outside.mine:Longest", {"limit": 100}, graph="compact", prose="outside.mine:Upper")
-    handoff = routed.encode(DELEGATION)
-    assert handoff.text == "CANCEL IT!"
+    handoff = routed.encode(DELEGATION, seed=0)
+    assert handoff == "CANCEL IT!"
     assert routed.decode(handoff, DELEGATION.tools).text == "CANCEL IT!"
 
 
@@ -103,9 +97,6 @@ def test_a_router_of_another_package() -> None:
         ("outside.raises:Upper", "'outside.raises' cannot be imported .RuntimeError: no licence"),
         ("outside.mine:Lower", "the module 'outside.mine' has no class 'Lower'"),
         ("outside.mine:value", "has no class 'value'"),
-        ("outside.mine:Other", "no protocol: it must derive from graph_handoff.protocols.base.Protocol"),
-        ("outside.mine:Longest", "no protocol"),
-        ("outside.mine:Nameless", "lacks what a protocol has: read"),
         ("outside/mine:Upper", "unknown protocol.*module:Class"),
         ("outside.mine:", "unknown protocol"),
     ],
