@@ -1,21 +1,23 @@
 """What a verdict from recordings alone is worth: `python -m benchmarks.recorded`; the figures in docs/recorded.md.
 
 Every plan is executed twice: in the real environment, whose score is the truth, and in an environment that knows only the
-trajectory of that task. Plans are what each untrained protocol's receiver reads, and the labelled plans with one fault each.
+trajectory of that task. Plans are what each protocol's receiver reads, and the labelled plans with one fault each.
 Faults that add a call are shown apart: what a call that was never made does, no recording can tell.
 
 Gold plans need the benchmark package; `--recordings FOLDER` adds the public trajectories (tau2_*_retail.json.gz,
 tau2_*_airline.json.gz, of https://github.com/sierra-research/tau2-bench). `--lab` takes the conversations of
 examples/own-traces instead, and the laboratory that they were made in. `--writes` says who tells which tools write:
-`recordings` (recorded effects, then names) or `environment` (as a user would). `--list FILE` writes every disagreement.
+`recordings` (recorded effects, then names) or `environment` (as a user would). `--trained t5=RUN t5:text=RUN` adds protocols with
+their models. `--list FILE` writes every disagreement.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,9 +39,10 @@ from data.sources.base import Accepted
 from data.trajectory import Trajectory
 from graph_handoff.console import say, table, track
 from graph_handoff.delegation import Delegation, Toolset
+from graph_handoff.errors import HandoffError
 from graph_handoff.execution import execute
 from graph_handoff.plan import Plan, Step
-from graph_handoff.protocols import load_protocol
+from graph_handoff.protocols import Protocol, load_protocol
 from graph_handoff.reference import Reference, references
 
 PROTOCOLS = ("nl", "ngh", "ngh-bare", "compact")
@@ -90,14 +93,18 @@ def main() -> None:
     parser.add_argument("--recordings", type=Path)
     parser.add_argument("--writes", choices=("environment", "recordings"), default="recordings")
     parser.add_argument("--lab", action="store_true")
+    parser.add_argument("--trained", nargs="*", default=[], metavar="PROTOCOL=RUN")
     parser.add_argument("--list", type=Path)
     options = parser.parse_args()
+    protocols = {name: load_protocol(name) for name in PROTOCOLS}
+    for name, run in (given.split("=", 1) for given in options.trained):
+        protocols[name] = load_protocol(name.split(":")[0], run=run)
     trials: list[Trial] = []
     for environment, groups in (lab(),) if options.lab else tau2(options.recordings):
         every = [trajectory for found in groups.values() for trajectory in found]
         verdicts = verdicts_of(environment, every, options.writes)
         for group, found in groups.items():
-            trials += judge(group, found, environment, verdicts)
+            trials += judge(group, found, environment, verdicts, protocols)
     report(trials)
     if options.list:
         disagreeing = [trial.__dict__ for trial in trials if trial.truth != trial.verdict]
@@ -144,7 +151,11 @@ def verdicts_of(environment: StatefulEnvironment, every: Sequence[Trajectory], t
 
 
 def judge(
-    group: str, found: Sequence[Trajectory], environment: StatefulEnvironment, verdicts: dict[str, WriteVerdict]
+    group: str,
+    found: Sequence[Trajectory],
+    environment: StatefulEnvironment,
+    verdicts: Mapping[str, WriteVerdict],
+    protocols: Mapping[str, Protocol],
 ) -> Iterator[Trial]:
     """Every plan of every task of a group. A recording that the environment does not repeat is left out, and counted."""
     tools, writing = Toolset.from_schemas(environment.tools), frozenset(name for name, v in verdicts.items() if v.writes)
@@ -160,7 +171,7 @@ def judge(
         record = label_trajectory(trajectory)
         case = Case(trajectory, Delegation(trajectory.id, record.task.text, tools, record.graph))
         recorded = RecordedEnvironment({trajectory.id: Recording(trajectory, environment.tools, record.graph, writing)})
-        for kind, plan in (*by_protocols(case), *with_faults(case)):
+        for kind, plan in (*by_protocols(case, protocols), *with_faults(case)):
             truth, real = truly(case, plan, environment, state if trajectory.source != "gold" else None)
             recorded.reset(trajectory.id)
             done = execute(plan, recorded.call)
@@ -187,14 +198,14 @@ def truly(case: Case, plan: Plan, environment: StatefulEnvironment, state: str |
     return not untold and not left, "; ".join([*left, *untold])
 
 
-def by_protocols(case: Case) -> Iterator[tuple[str, Plan]]:
-    """What the receiver of each protocol reads, each text once."""
-    for name in PROTOCOLS:
-        protocol = load_protocol(name)
+def by_protocols(case: Case, protocols: Mapping[str, Protocol]) -> Iterator[tuple[str, Plan]]:
+    """What the receiver of each protocol reads, each text once; nothing where a handoff cannot be read."""
+    for name, protocol in protocols.items():
         sent: dict[str, Plan] = {}
         for seed in SEEDS:
-            handoff: Any = protocol.encode(case.delegation, seed)
-            sent[str(getattr(handoff, "text", handoff))] = protocol.decode(handoff, case.delegation.tools).plan
+            with contextlib.suppress(HandoffError):
+                handoff: Any = protocol.encode(case.delegation, seed)
+                sent[str(getattr(handoff, "text", handoff))] = protocol.decode(handoff, case.delegation.tools).plan
         yield from ((name, plan) for plan in sent.values())
 
 
