@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-from typing import Protocol as Interface
+from typing import Any, ClassVar, Literal
 
 from graph_handoff.delegation import Delegation
 
@@ -42,18 +42,18 @@ class Decision:
             raise ValueError(f"a score is in [0, 1], not {self.score!r}")
 
 
-class Router(Interface):
+class Router(ABC):
     """Delegation -> decision.
 
     A router sees the delegation's task, tools and context. It must not look at its id, which names a benchmark's task, nor at
     anything that is known only after the work is done.
     """
 
-    name: str
+    name: ClassVar[str]
 
+    @abstractmethod
     def route(self, delegation: Delegation) -> Decision:
         """Decide one delegation. Raises HandoffError where the router cannot decide at all."""
-        ...
 
     def route_many(self, delegations: Sequence[Delegation]) -> list[Decision]:
         """The same decisions, in the same order; a router that works in batches overrides this."""
