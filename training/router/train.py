@@ -111,7 +111,7 @@ class Data(NamedTuple):
 
 
 def run(config: RouterConfig) -> int:
-    """Label, train, calibrate, export, then measure on the held-out tasks and domains. A run that was stopped goes on.
+    """Label, train, calibrate, export, then measure on the held-out tasks and domains. A run that was stopped resumes.
 
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
