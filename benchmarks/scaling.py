@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eval.plots import Chart, Line, draw_curves, to_svg
 from graph_handoff.artefacts import read_metrics
@@ -62,7 +62,7 @@ def train(model: str, size: int, seed: int, arguments: argparse.Namespace) -> Po
     if arguments.steps is not None and spec.start is None:
         overrides |= {"steps": arguments.steps, "eval_steps": min(arguments.steps, 200)}
     say(f"{model}: {size} plans, seed {seed}")
-    config = load_config(module.CONFIG, spec.config, overrides)
+    config: Any = load_config(module.CONFIG, spec.config, overrides)  # of a stage that has a corpus
     available = training_plans(config.corpus)
     if size > available:
         raise ConfigError(

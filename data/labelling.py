@@ -1,8 +1,8 @@
 """`handoff label`: `trajectories.jsonl` to `graphs.jsonl`, in parallel, in the order of the input, resumable.
 
 Finished records go to a progress file beside the output, one line each: `+` and a graph, or `-` and why there is none. Its name
-holds a hash of the input and of everything that changes a label, so a run that was stopped goes on where it was, and a run on
-other input begins anew. Only when all is there are the output and the rejected records written, each whole or not at all.
+holds a hash of the input and of everything that changes a label, so a run that was stopped resumes, and a run on
+other input starts anew. Only when all is there are the output and the rejected records written, each whole or not at all.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _label_chunks(chunks: Iterator[list[Line]], config: LabelConfig) -> Iterator
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool as error:
-            raise HandoffError("a worker was killed (out of memory?); run the command again to go on") from error
+            raise HandoffError("a worker was killed (out of memory?); run the command again to resume") from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

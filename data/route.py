@@ -18,7 +18,6 @@ from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import InputError
 from graph_handoff.files import read_json, write_jsonl
 from graph_handoff.protocols import PROTOCOLS, Protocol
-from graph_handoff.registry import make
 from graph_handoff.routing import Decision, make_router
 from graph_handoff.routing.llm import SYSTEM, prompt
 from graph_handoff.routing.overhead import THRESHOLD, Overhead
@@ -104,8 +103,8 @@ def run(config: RouteConfig) -> int:
 
 def _protocols(config: RouteConfig) -> tuple[Protocol, Protocol]:
     """Those of graphs and of prose; made before anything is paid for. Raises ConfigError."""
-    graph = make("protocol", PROTOCOLS, config.graph, config.graph_options, ("graph", "graph_options"))
-    return graph, make("protocol", PROTOCOLS, config.prose, {}, ("prose", "prose"))
+    graph = PROTOCOLS.make(config.graph, config.graph_options, ("graph", "graph_options"))
+    return graph, PROTOCOLS.make(config.prose, {}, ("prose", "prose"))
 
 
 def _delegations(config: RouteConfig) -> Iterator[tuple[Delegation, str]]:

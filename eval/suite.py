@@ -63,8 +63,7 @@ class ProtocolSpec(Config):
 
     @model_validator(mode="after")
     def _known(self) -> ProtocolSpec:
-        if ":" not in self.kind:
-            known("protocol", PROTOCOLS, self.kind, "protocol" if self.protocol else "name")
+        PROTOCOLS.known(self.kind, "protocol" if self.protocol else "name")
         return self
 
     @property
@@ -140,8 +139,7 @@ class SuiteConfig(Config):
             for item, count in Counter[Any](items).items():
                 if count > 1:
                     raise ConfigError(f"the same stands there {count} times", field=field, found=item)
-        if ":" not in self.executor:
-            known("executor", EXECUTORS, self.executor, "executor")
+        EXECUTORS.known(self.executor, "executor")
         for place, name in enumerate(self.benchmarks):
             known("benchmark", BENCHMARKS, name, f"benchmarks.{place}")
         family = self.family if "family" in self.model_fields_set else ()

@@ -14,12 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Protocol as Interface
 
 from graph_handoff import __version__
 from graph_handoff.console import set_quiet, warn
 from graph_handoff.errors import ConfigError, HandoffError, MissingDependencyError, did_you_mean
 from graph_handoff.extras import DISTRIBUTION
+
+if TYPE_CHECKING:
+    from graph_handoff.config import Config
 
 PACKAGE = Path(__file__).parent
 CHECKOUT = ("data", "training", "eval")
@@ -131,6 +135,16 @@ def _stage(words: list[str]) -> tuple[str, list[str]]:
     raise ConfigError(f"unknown stage{did_you_mean(' '.join(words[:2]), STAGES)}", found=" ".join(words[:2]), allowed=STAGES)
 
 
+class StageModule(Interface):
+    """What a stage's module has."""
+
+    CONFIG: type[Config]
+
+    def run(self, config: Any) -> int | None:
+        """Do the work for a configuration of the class CONFIG; the exit code, or None for 0. Raises HandoffError."""
+        ...
+
+
 def kinds_of(group: str) -> dict[str, Stage]:
     """The stages of two words that begin with this one: kind -> stage."""
     return {name.partition(" ")[2]: stage for name, stage in STAGES.items() if name.startswith(f"{group} ")}
@@ -150,7 +164,7 @@ def offered() -> dict[str, Stage]:
     return {name: stage for name, stage in STAGES.items() if stage.in_wheel or checkout() is not None}
 
 
-def load_stage(name: str) -> Any:
+def load_stage(name: str) -> StageModule:
     """Import a stage's module. Raises MissingDependencyError where the checkout or a package is not there."""
     root = checkout()
     if root is not None:
@@ -159,7 +173,7 @@ def load_stage(name: str) -> Any:
     elif not STAGES[name].in_wheel:
         raise MissingDependencyError(f"handoff {name} runs from a checkout of the project, and this is the library alone")
     with _named_packages(name):
-        return importlib.import_module(STAGES[name].module)
+        return cast(StageModule, importlib.import_module(STAGES[name].module))
 
 
 @contextmanager

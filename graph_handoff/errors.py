@@ -11,7 +11,7 @@ MAX_SHOWN = 120  # characters of a found value that an error repeats
 
 
 class HandoffError(Exception):
-    """Base class. `exit_code` is what the command line returns (table in docs/cli.md)."""
+    """Base class. `exit_code` is what the command line returns (`graph_handoff.cli.USAGE`)."""
 
     exit_code = 1
 

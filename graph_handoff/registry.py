@@ -1,13 +1,19 @@
-"""Tables of names: a name stands for a class, which is imported only when it is made."""
+"""Tables of names: a name stands for a class, which is imported only when it is made; so does `module:Class`, of any module."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
-from inspect import signature
-from typing import Any
+from inspect import isclass, signature
+from types import ModuleType
+from typing import Any, Generic, TypeVar, cast
 
 from graph_handoff.errors import ConfigError, did_you_mean
+
+T = TypeVar("T")
+
+_DOTTED = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<cls>[^\W\d]\w*)")
 
 
 def known(what: str, table: Collection[str], name: str, field: str | None = None) -> str:
@@ -17,27 +23,82 @@ def known(what: str, table: Collection[str], name: str, field: str | None = None
     return name
 
 
-def make(
-    what: str, table: Mapping[str, str], name: str, options: Mapping[str, Any], keys: tuple[str | None, str] = (None, "options")
-) -> Any:
-    """The object that `name` stands for in `table` (name -> module:class). `keys` are those of the name and of the options in a
-    configuration.
+def is_dotted(name: str) -> bool:
+    """Is it of the form `module:Class`?"""
+    return _DOTTED.fullmatch(name) is not None
 
-    Raises ConfigError where the name is unknown, or where the class does not take these options; and what else the class raises.
-    """
-    module, cls = table[known(what, table, name, keys[0])].split(":")
-    kind = getattr(import_module(module), cls)
-    named = signature(kind).parameters.values()
-    allowed = [each.name for each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+
+class Registry(Mapping[str, str], Generic[T]):
+    """Name -> module:class. Every method takes a name of the table, or the `module:Class` of an outsider: its module is installed
+    or on PYTHONPATH, its class derives from `base`."""
+
+    def __init__(self, what: str, base: type, table: Mapping[str, str]) -> None:
+        """`what` is the noun of the messages."""
+        self.what, self.base, self._table = what, base, table
+
+    def __getitem__(self, name: str) -> str:
+        return self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def known(self, name: str, field: str | None = None) -> str:
+        """`name`, if the table has it or if it is of the form `module:Class`; imports nothing. Raises ConfigError."""
+        if is_dotted(name):
+            return name
+        if name not in self:
+            problem = f"unknown {self.what}{did_you_mean(name, self)}"
+            raise ConfigError(problem, field=field, found=name, allowed=[*self, "module:Class"])
+        return name
+
+    def find(self, name: str, field: str | None = None) -> type[T]:
+        """The class. Raises ConfigError: an unknown name, no such module or class, or a class that is no `base`."""
+        module, cls = self._table.get(self.known(name, field), name).split(":")
+        kind = getattr(_imported(module, name, field), cls, None)
+        if not isclass(kind):
+            raise ConfigError(f"the module {module!r} has no class {cls!r}", field=field, found=name)
+        if not issubclass(kind, self.base):
+            problem = f"the class is no {self.what}: it must derive from {self.base.__module__}.{self.base.__name__}"
+            raise ConfigError(problem, field=field, found=name)
+        unset = {each for each in getattr(self.base, "__annotations__", ()) if not hasattr(kind, each)}
+        if lacking := unset.union(getattr(kind, "__abstractmethods__", ())):
+            problem = f"the class lacks what a {self.what} has: {', '.join(sorted(lacking))}"
+            raise ConfigError(problem, field=field, found=name)
+        return cast("type[T]", kind)
+
+    def make(self, name: str, options: Mapping[str, Any], keys: tuple[str | None, str] = (None, "options")) -> T:
+        """The object. `keys` are those of the name and of the options in a configuration.
+
+        Raises ConfigError as `find` does, or where the class does not take these options; and what else the class raises.
+        """
+        kind = self.find(name, keys[0])
+        named = signature(kind).parameters.values()
+        allowed = [each.name for each in named if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+        try:
+            signature(kind).bind(**options)
+        except TypeError as error:  # an option that it does not know may be a secret: names alone are shown
+            problem = f"{self.what} {name}: {error}"
+            raise ConfigError(problem, field=keys[1], found=list(options) or None, allowed=allowed or "none") from error
+        try:
+            return kind(**options)
+        except ConfigError as error:
+            raise error.within(keys[1]) from error
+        except (TypeError, ValueError, AttributeError) as error:  # a number where a path is meant
+            problem = f"{self.what} {name}: {error}"
+            raise ConfigError(problem, field=keys[1], found=dict(options) or None, allowed=allowed or "none") from error
+
+
+def _imported(module: str, name: str, field: str | None) -> ModuleType:
+    """Raises ConfigError, whatever an outsider's module raises."""
     try:
-        signature(kind).bind(**options)
-    except TypeError as error:  # an option that it does not know may be a secret: names alone are shown
-        problem = f"{what} {name}: {error}"
-        raise ConfigError(problem, field=keys[1], found=list(options) or None, allowed=allowed or "none") from error
-    try:
-        return kind(**options)
-    except ConfigError as error:
-        raise error.within(keys[1]) from error
-    except (TypeError, ValueError, AttributeError) as error:  # a number where a path is meant
-        problem = f"{what} {name}: {error}"
-        raise ConfigError(problem, field=keys[1], found=dict(options) or None, allowed=allowed or "none") from error
+        return import_module(module)
+    except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module}.".startswith(f"{missing}."):
+            problem = f"there is no module {missing!r}: it must be installed, or its folder on PYTHONPATH"
+        else:
+            problem = f"the module {module!r} cannot be imported ({type(error).__name__}: {error})"
+        raise ConfigError(problem, field=field, found=name) from error

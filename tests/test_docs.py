@@ -29,7 +29,7 @@ def test_commands_exist(page: Path) -> None:
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
     for target in re.findall(r"`make ([a-z-]+)", text):
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
-    for path in re.findall(r"`((?:handoff|data|eval|training|tests|configs|benchmarks)/[\w/.-]+\.(?:py|yaml|md))`", text):
+    for path in re.findall(r"`((?:graph_handoff|data|eval|training|tests|configs|benchmarks)/[\w/.-]+\.(?:py|yaml|md))`", text):
         assert "NAME" in path or (ROOT / path).exists(), path
 
 

@@ -48,7 +48,7 @@ def load_recorded(name: str, inputs: Inputs) -> Benchmark:
         reasons = "; ".join(f"{count} left out: {reason}" for reason, count in (+left_out).items()) or "no records"
         raise InputError(f"holds no plan to judge ({inputs.part}; {reasons})", file=inputs.graphs)
     environment = RecordedEnvironment(recordings)
-    problems = [*_failing(environment, delegations), *_left_out(left_out)]
+    problems = [*_idle(recordings), *_failing(environment, delegations), *_left_out(left_out)]
     _show(verdicts, problems)
     return Benchmark(name, environment, delegations, (*_notes(delegations, records, verdicts), *problems))
 
@@ -89,6 +89,14 @@ def _notes(
             names = [v.tool for v in verdicts.values() if v.writes == is_write and v.told_by == by]
             told += [f"{', '.join(names)} (told by {words})"] if names else []
         yield f"recorded: tools that {title}: {'; '.join(told) or 'none'}."
+
+
+def _idle(recordings: dict[str, Recording]) -> Iterator[str]:
+    """Recordings that ask for nothing: any plan earns the reward."""
+    idle = sum(not recording.writes and not recording.trajectory.task.communicate for recording in recordings.values())
+    if idle:
+        count = f"{idle} of {len(recordings)}"
+        yield f"recorded: {count} recordings hold no write and nothing to tell, so every format scores 1 on them."
 
 
 def _failing(environment: RecordedEnvironment, delegations: dict[str, Delegation]) -> Iterator[str]:

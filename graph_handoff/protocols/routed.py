@@ -13,7 +13,6 @@ from graph_handoff.errors import ConfigError
 from graph_handoff.handoff import Handoff
 from graph_handoff.protocols import PROTOCOLS
 from graph_handoff.protocols.base import Protocol, Reading, Written
-from graph_handoff.registry import make
 from graph_handoff.routing import ROUTERS, Decision, Router
 
 
@@ -36,9 +35,9 @@ class Routed(Protocol):
         for field, name in (("graph", graph), ("prose", prose)):
             if name == self.name:
                 raise ConfigError("a routed protocol cannot be routed again", field=field, found=name)
-        self.router: Router = make("router", ROUTERS, router, router_options or {}, ("router", "router_options"))
-        self.graph: Protocol = make("protocol", PROTOCOLS, graph, graph_options or {}, ("graph", "graph_options"))
-        self.prose: Protocol = make("protocol", PROTOCOLS, prose, {}, ("prose", "prose"))
+        self.router: Router = ROUTERS.make(router, router_options or {}, ("router", "router_options"))
+        self.graph: Protocol = PROTOCOLS.make(graph, graph_options or {}, ("graph", "graph_options"))
+        self.prose: Protocol = PROTOCOLS.make(prose, {}, ("prose", "prose"))
 
     def decide(self, delegation: Delegation) -> Decision:
         """Ask the router: once for each call."""

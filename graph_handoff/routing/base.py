@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
-from typing import Protocol as Interface
 
 from graph_handoff.delegation import Delegation
 
@@ -47,22 +47,22 @@ class Decision:
         return cls(**{**value, "signals": tuple(value.get("signals", ()))})
 
 
-class Router(Interface):
+class Router(ABC):
     """Delegation -> decision.
 
     A router sees the delegation's task, tools and context. It must not look at its id, which names a benchmark's task, nor at
     anything that is known only after the work is done.
     """
 
-    name: str
+    name: ClassVar[str]
     stage: ClassVar[str | None] = None
     """The stage that trains its model; None where there is nothing to train."""
     metrics: ClassVar[Mapping[str, str]] = {}
     """What its training measures -> what a model card calls it, with the unit."""
 
+    @abstractmethod
     def route(self, delegation: Delegation) -> Decision:
         """Decide one delegation. Raises HandoffError where the router cannot decide at all."""
-        ...
 
     def route_many(self, delegations: Sequence[Delegation]) -> list[Decision]:
         """The same decisions, in the same order; a router that works in batches overrides this."""

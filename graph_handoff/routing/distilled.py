@@ -198,8 +198,3 @@ def probability(margin: float, temperature: float) -> float:
 def read_settings(path: Path) -> RouterSettings:
     """Raises InputError."""
     return checked(RouterSettings, read_json(path), path)
-
-
-def load_router(run: str | Path, precision: Precision | None = None, threshold: float | None = None) -> DistilledRouter:
-    """The router of a run, an export, or `hf:ORG/NAME@COMMIT`. Raises what `DistilledRouter` raises."""
-    return DistilledRouter(run, precision, threshold)

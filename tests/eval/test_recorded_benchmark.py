@@ -136,6 +136,8 @@ def test_a_plan_that_does_not_repeat_its_recording_is_named(inputs: Inputs, tmp_
 def test_the_configuration_can_say_which_tools_write(inputs: Inputs) -> None:
     made = load_benchmark("recorded", replace(inputs, reads=("extend_loan",), writes=("get_member",)))
     assert "get_member (told by the configuration); return_loan" in made.notes[1]
+    idle = "recorded: 5 of 12 recordings hold no write and nothing to tell, so every format scores 1 on them."
+    assert made.notes[3] == idle, "the first of the six extended loans has something to tell"
     with pytest.raises(ConfigError, match="no such tool"):
         load_benchmark("recorded", replace(inputs, reads=("extend",)))
 

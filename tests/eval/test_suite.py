@@ -184,3 +184,17 @@ def test_a_protocol_that_cannot_be_made_names_its_place(tmp_path: Path, monkeypa
         with pytest.raises(ConfigError) as error:
             suite.load_protocols(load_config(SuiteConfig, None, {"protocols": ["nl", protocol]}))
         assert error.value.field == place
+
+
+def test_a_protocol_of_another_package_is_named_by_its_class(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_protocols.py").write_text(
+        "from graph_handoff.protocols.graph import Compact\nclass Mine(Compact):\n    name = 'mine'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    named = {"protocols": ["nl", {"name": "mine", "protocol": "my_protocols:Mine"}], "baseline": "nl", "family": ["mine"]}
+    made = suite.load_protocols(load_config(SuiteConfig, None, named))
+    assert made["mine"].name == "mine"
+    for wrong, told in [("my_protocol:Mine", "there is no module 'my_protocol'"), ("my_protocols:Other", "has no class 'Other'")]:
+        config = load_config(SuiteConfig, None, {"protocols": ["nl", {"name": "mine", "protocol": wrong}]})
+        with pytest.raises(ConfigError, match=rf"^field protocols\.1.*{told}.*found '{wrong}'"):
+            suite.load_protocols(config)

@@ -81,7 +81,7 @@ CONFIG = GrpoConfig
 
 
 def run(config: GrpoConfig) -> int:
-    """Train, then compare with the start on the held-out plans. A run that was stopped goes on; a complete one is left alone."""
+    """Train, then compare with the start on the held-out plans. A run that was stopped resumes; a complete one is left alone."""
     start = find_run(config.init, ("train sft", "train grpo"), "init") if config.init is not None else None
     inputs = [config.corpus] if start is None else [config.corpus, start / MODEL_FOLDER]
     if start is not None:
@@ -116,7 +116,7 @@ def _fit(config: GrpoConfig, start: Path | None) -> None:
 
 
 def drop_later_samples(config: GrpoConfig) -> None:
-    """Of a run that goes on from a checkpoint, the samples of later steps are written again."""
+    """Of a run that resumes from a checkpoint, the samples of later steps are written again."""
     path = config.run / SAMPLES_FILE
     if path.exists() and is_main_process():
         checkpoint = last_checkpoint(config.run)

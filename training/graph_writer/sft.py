@@ -34,7 +34,7 @@ CONFIG = SftConfig
 
 
 def run(config: SftConfig) -> int:
-    """Train, then write the held-out plans. A run that was stopped goes on; a complete one is left alone."""
+    """Train, then write the held-out plans. A run that was stopped resumes; a complete one is left alone."""
     with open_run(config, "train sft", [config.corpus]) as unfinished:
         if unfinished:
             _fit(config)

@@ -99,7 +99,7 @@ class TokenExample(NamedTuple):
 
 
 def run(config: LinguaConfig) -> int:
-    """Label, train, then measure on the held-out split. A run that was stopped goes on; a complete one is left alone."""
+    """Label, train, then measure on the held-out split. A run that was stopped resumes; a complete one is left alone."""
     with open_run(config, "train lingua", [config.corpus]) as unfinished:
         if unfinished:
             _fit(config)

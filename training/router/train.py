@@ -19,7 +19,6 @@ from graph_handoff.console import say, table, warn
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import ConfigError, InputError
 from graph_handoff.registry import known as known_name
-from graph_handoff.registry import make
 from graph_handoff.routing import ROUTERS, Router
 from graph_handoff.routing.distilled import GRAPH, ROUTER_FILE, describe, read_settings
 from training.router.artefact import ThresholdGoal, conclude
@@ -112,7 +111,7 @@ class Data(NamedTuple):
 
 
 def run(config: RouterConfig) -> int:
-    """Label, train, calibrate, export, then measure on the held-out tasks and domains. A run that was stopped goes on.
+    """Label, train, calibrate, export, then measure on the held-out tasks and domains. A run that was stopped resumes.
 
     Raises InputError, ExportError, StoppedError, MissingDependencyError.
     """
@@ -174,8 +173,7 @@ def router_of(config: RouterConfig) -> Router | None:
     """The router that is asked. Raises ConfigError, and what the router raises that cannot be made."""
     if config.teacher is None or config.decisions is not None:
         return None
-    asked: Router = make("router", ROUTERS, config.teacher, config.teacher_options, ("teacher", "teacher_options"))
-    return asked
+    return ROUTERS.make(config.teacher, config.teacher_options, ("teacher", "teacher_options"))
 
 
 def prepare(config: RouterConfig, router: Router | None) -> Data:

@@ -11,7 +11,7 @@ from pydantic import Field
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters
 from graph_handoff.config import Config
 from graph_handoff.console import say, table
-from graph_handoff.errors import CodecError
+from graph_handoff.errors import CodecError, InputError
 from graph_handoff.linearization.constraint import END_TOKEN, Encoded
 from graph_handoff.linearization.vocabulary import Vocabulary
 from graph_handoff.protocols.t5.autoencoder import GraphAutoencoder, inputs_of
@@ -168,6 +168,8 @@ def _dataset(plans: Iterable[Encoded], vocabulary: Vocabulary, offset: int, long
     from datasets import Dataset
 
     short = [plan for plan in plans if len(plan.tokens) <= longest]
+    if not short:
+        raise InputError(f"no plan of the split train or validation has at most {longest} tokens: there is nothing to learn from")
     inputs = [[i + offset for i in inputs_of(plan.values, vocabulary)] for plan in short]
     labels = [[token + offset for token in plan.tokens] for plan in short]
     return Dataset.from_dict({"input_ids": inputs, "labels": labels, "length": [len(ids) for ids in labels]})
