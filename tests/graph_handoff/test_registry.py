@@ -11,11 +11,15 @@ from graph_handoff.errors import ConfigError
 from graph_handoff.protocols.routed import Routed
 
 OUTSIDER = """
-from graph_handoff import Decision, Plan, Reading, Router
+from graph_handoff import Decision, Plan, Protocol, Reading, Router
+from graph_handoff.protocols.base import Written
 
 
-class Upper:
+class Upper(Protocol):
     name = "upper"
+    title = short = "Upper"
+    meaning = "Capitals."
+    decodes = False
 
     def __init__(self, end: str = "!") -> None:
         self.end = end
@@ -23,10 +27,10 @@ class Upper:
     def instructions(self, tools):
         return "Capitals."
 
-    def encode(self, delegation, seed=0):
-        return delegation.task.upper() + self.end
+    def write(self, delegation, seed):
+        return Written(delegation.task.upper() + self.end)
 
-    def decode(self, text, tools):
+    def read(self, text, form, tools):
         return Reading(text, Plan(()))
 
 
@@ -73,7 +77,7 @@ DELEGATION = Delegation("a", "Cancel it", Toolset.from_schemas([]))
 def test_a_protocol_of_another_package() -> None:
     protocol = load_protocol("outside.mine:Upper", end="?")
     handoff = protocol.encode(DELEGATION, seed=0)
-    assert handoff == "CANCEL IT?"
+    assert handoff.text == "CANCEL IT?"
     assert protocol.decode(handoff, DELEGATION.tools).text == "CANCEL IT?"
     with pytest.raises(ConfigError, match=r"protocol outside\.mine:Upper: .*'most'.*allowed: end"):
         load_protocol("outside.mine:Upper", most=1)
@@ -84,7 +88,7 @@ def test_a_router_of_another_package() -> None:
     assert load_router("rules").route(DELEGATION).router == "rules"
     routed = Routed("outside.mine:Longest", {"limit": 100}, graph="compact", prose="outside.mine:Upper")
     handoff = routed.encode(DELEGATION, seed=0)
-    assert handoff == "CANCEL IT!"
+    assert handoff.text == "CANCEL IT!"
     assert routed.decode(handoff, DELEGATION.tools).text == "CANCEL IT!"
 
 
