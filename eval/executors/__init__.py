@@ -7,7 +7,7 @@ from typing import Any
 from eval.executors.base import Executor, ExecutorError, ModelRole, Outcome, Received, Stop
 from graph_handoff.registry import Registry
 
-EXECUTORS: Registry[Executor] = Registry("executor", object, {"scripted": "eval.executors.scripted:Scripted"})
+EXECUTORS: Registry[Executor] = Registry("executor", Executor, {"scripted": "eval.executors.scripted:Scripted"})
 
 __all__ = ["EXECUTORS", "Executor", "ExecutorError", "ModelRole", "Outcome", "Received", "Stop", "load_executor"]
 

@@ -6,8 +6,9 @@ line in `eval.executors.EXECUTORS`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from data.environments.base import Environment
 from data.trajectory import Message
@@ -59,20 +60,20 @@ class Outcome:
     stop: Stop = "done"
 
 
-class Executor(Protocol):
+class Executor(ABC):
     """Acts on a handoff in an environment."""
 
-    name: str
-    """As the trials and the report call it: `scripted`, or with the model's name."""
+    name: ClassVar[str]
+    """As the trials and the report call it."""
     roles: ClassVar[tuple[ModelRole, ...]]
     """The models it asks, by `inspect_ai.model.get_model(role=...)`: a suite must name each of them."""
     deterministic: ClassVar[bool]
     """The same handoff always ends the same way: it is executed once, whatever the seed that wrote it."""
 
+    @abstractmethod
     async def run(self, delegation: Delegation, received: Received, environment: Environment) -> Outcome:
         """Act on the handoff in `environment`, which stands where the task begins and is nobody else's meanwhile.
 
         Of the delegation an executor may read the tools and the context; task and graph are what the handoff stands for. Raises
         ExecutorError, and EnvironmentCallError where the environment broke: both are recorded with the trial.
         """
-        ...

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from data.environments.base import Environment
-from eval.executors.base import ModelRole, Outcome, Received
+from eval.executors.base import Executor, ModelRole, Outcome, Received
 from graph_handoff.delegation import Delegation
 from graph_handoff.execution import execute
 
 
-class Scripted:
+class Scripted(Executor):
     """Runs the steps of the plan in their order."""
 
     name = "scripted"

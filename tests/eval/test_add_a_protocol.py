@@ -144,7 +144,11 @@ def test_the_list_is_all_that_a_protocol_with_a_trained_model_needs(tmp_path: Pa
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__", "store"))
     shutil.copyfile(ROOT / "pyproject.toml", tmp_path / "pyproject.toml")
     (tmp_path / protocol).write_text(PROTOCOL.lstrip(), encoding="utf-8")
-    insert(tmp_path / table, "    Protocol,\n    {", '        "joined": "graph_handoff.protocols.joined:Joined",')
+    insert(
+        tmp_path / table,
+        '        "delta": "graph_handoff.protocols.delta.protocol:Delta",',
+        '        "joined": "graph_handoff.protocols.joined:Joined",',
+    )
     (tmp_path / training).write_text(TRAINING.lstrip(), encoding="utf-8")
     insert(
         tmp_path / stages,

@@ -33,7 +33,7 @@ from graph_handoff.protocols.routed import Routed
 from graph_handoff.routing import Decision
 
 
-class AsksAModel:
+class AsksAModel(Executor):
     """Asks the model in the role `executor` once, and then does what the plan says."""
 
     name = "asks"
@@ -142,6 +142,7 @@ def test_an_executor_that_cannot_go_on_is_a_recorded_failure() -> None:
             {"executor": "test_engine:AsksAModel", "models": {"executor": "mockllm/model"}, "workers": 2},
             "field workers: an executor that asks models works in one process",
         ),
+        ({"executor": "test_engine:Nobody"}, "field executor: the module 'test_engine' has no class 'Nobody'"),
         ({"executor_options": {"speed": 3}}, "field executor_options: .*unexpected keyword argument 'speed'"),
     ],
 )
