@@ -3,7 +3,8 @@
 The words are the first two syndromes of a Reed-Solomon code over the integers modulo 509, the greatest prime below the number of
 code words. Each tool adds its value h (from its mark) to the first sum, and x * h to the second, where x depends on its name.
 Where one tool differs between sender and receiver, the ratio of the two differences is that tool's x, so two words are enough to
-name it. Toolsets that differ have equal words with a probability of 1 in 259,081.
+name it. A tool that is added or left out always changes the words. One changed schema leaves them equal with a probability of 1
+in 508 (both schemas have the same h), and unrelated toolsets have equal words with a probability of 1 in 259,081.
 """
 
 from __future__ import annotations

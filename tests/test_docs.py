@@ -24,7 +24,9 @@ def test_links_lead_to_files(page: Path) -> None:
 def test_commands_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     stages = {name.split()[0] for name in STAGES} | {"STAGE", "--help", "--version"}
-    assert set(re.findall(r"`?\bhandoff ([a-z]+|--[a-z]+)\b(?=[ `])", "\n".join(re.findall(r"`[^`]+`", text)))) <= stages
+    fenced = re.findall(r"^```.*?^```", text, flags=re.DOTALL | re.MULTILINE)
+    inline = re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    assert set(re.findall(r"^handoff ([a-z]+|--[a-z]+)\b", "\n".join([*fenced, *inline]), re.MULTILINE)) <= stages
     for module in re.findall(r"python -m (benchmarks\.\w+)", text):
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
     for target in re.findall(r"`make ([a-z-]+)", text):
