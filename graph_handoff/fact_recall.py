@@ -1,7 +1,7 @@
 """Fact recall: how many of a plan's facts survive in a text, whatever its format.
 
-It asks only whether the words are there, so it needs no reader: a format that a simple reader cannot carry out may still hold
-every fact. It is lenient by design (a value may stand there for another reason), so it is an upper bound.
+It asks only whether the words are there, so it needs no reader: a format that a simple reader cannot read may still hold
+every fact. It is lenient by design (a value may occur for another reason), so it is an upper bound.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def facts(plan: Plan) -> Facts:
 
 
 def recall(plan: Plan, text: str, tools: Toolset) -> FactRecall:
-    """The share of the plan's facts that stand in `text`.
+    """The share of the plan's facts that are in `text`.
 
     Tools: calls whose tool is mentioned (`mentions`; citations of a result do not count), each mention for one call.
-    Values: letter by letter, not within a longer word or number, as they are or as JSON escapes them; each occurrence once.
+    Values: verbatim, not within a longer word or number, as they are or as JSON escapes them; each occurrence once.
     Order: pairs where the first tool's n-th mention stands before the second's, which is counted from the end, because a goal
     may name the last tool before the first step does.
     """

@@ -189,7 +189,7 @@ def _check_edge(edge: Edge, types: Mapping[str, NodeType], seen: set[Edge]) -> N
         if end not in types:
             raise GraphError(f"edge {name!r} names an unknown node{did_you_mean(end, types)}", found=end)
     if edge in seen:
-        raise GraphError(f"edge {name!r} stands there twice")
+        raise GraphError(f"edge {name!r} is given twice")
     seen.add(edge)
     if edge.src == edge.dst:
         raise GraphError(f"edge {name!r} joins a node to itself")

@@ -1,4 +1,4 @@
-"""Identifiers: the words of a task that must arrive letter by letter (ids, emails, amounts, dates)."""
+"""Identifiers: the words of a task that must arrive verbatim (ids, emails, amounts, dates)."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def is_identifier(text: str) -> bool:
 
 
 def exactly(phrase: str) -> re.Pattern[str]:
-    """A pattern for `phrase` letter by letter, where it is no part of a longer word, number or identifier."""
+    """A pattern for `phrase` verbatim, where it is no part of a longer word, number or identifier."""
     return re.compile(rf"(?<![\w#])(?<!\d[.,]){re.escape(phrase)}(?!\w)(?![.,]\d)")

@@ -3,8 +3,8 @@
 A tool is mentioned, outside of words, by
 
 1. its name, in any case, its words joined by `_`, `-`, `.` or a space: `get_order_details`, `Get order details`;
-2. its short name (`Toolset.short_names`): likewise where it has several words, and letter by letter at the start of a line where
-   it has one, because words such as `to` or `user` stand everywhere;
+2. its short name (`Toolset.short_names`): likewise where it has several words, and verbatim at the start of a line where it has
+   one, because words such as `to` or `user` occur everywhere;
 3. in a clause that has neither, all the content words of its name, in any order and number: `get the details of that order`. Of
    several such tools the one with the most words counts, then the one whose words stand closest together.
 

@@ -57,7 +57,7 @@ def _pattern(gazetteer: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def lift(text: str, keep: Collection[str] = (), gazetteer: Sequence[str] = ()) -> Lifted:
-    """Replace what must arrive letter by letter by placeholders, numbered by first occurrence; a value has one number.
+    """Replace what must arrive verbatim by placeholders, numbered by first occurrence; a value has one number.
 
     Lifted are texts in double quotes, words with a digit or an `@`, and capitalised words that do not begin a sentence,
     neighbours joined, and the phrases of `gazetteer`. Integers below 100 stay, as do the words in `keep` (names of a schema,

@@ -53,7 +53,7 @@ NODE_MEANING: Mapping[NodeType, str] = {
 """One phrase a type; the executor's instructions are made of these."""
 
 STEP_TYPES = frozenset({NodeType.TOOL_CALL, NodeType.ACTION})
-"""What an executor carries out."""
+"""What an executor executes."""
 _CONDITIONS = frozenset({NodeType.PRECONDITION, NodeType.POSTCONDITION})
 _CLAIMS = frozenset({NodeType.GOAL, NodeType.CONSTRAINT}) | _CONDITIONS
 

@@ -163,7 +163,7 @@ class LineReader:
                 raise CodecError("more arguments than the tool has", found=self.line[start:], allowed=known)
             name = known[len(arguments)]
         if name in arguments:
-            raise CodecError("an argument stands there twice", found=name)
+            raise CodecError("an argument is given twice", found=name)
         arguments[name] = self.value(self.tool.schema_of(name) if self.tool else _NO_SCHEMA)
 
     def argument_name(self) -> tuple[str | None, int]:

@@ -118,7 +118,7 @@ class _Reader:
                 raise CodecError("more arguments than the tool has", found=self.peek())
             name = left[0]
         if name in self.named:
-            raise CodecError("an argument stands there twice", found=name)
+            raise CodecError("an argument is given twice", found=name)
         self.named.append(name)
         return name
 

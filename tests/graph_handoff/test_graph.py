@@ -61,7 +61,7 @@ def test_depends_on_reads_as_the_words_do_and_the_reverse_only_when_told() -> No
             "requires cannot join these types; found 'tool_call -> goal'",
         ),
         ([node("a")], [edge("a", "follows", "a")], "joins a node to itself"),
-        ([node("a"), node("b")], [edge("a", "follows", "b")] * 2, "stands there twice"),
+        ([node("a"), node("b")], [edge("a", "follows", "b")] * 2, "is given twice"),
         ([node("a", "tool_arg", "x")], [], r"the value of a tool_arg is \{name, value\}"),
         ([node("a", "tool_call", 3)], [], "the value of a tool_call is its name"),
         ([node("x", "tool_arg", {"name": "n", "value": {"$ref": "t9"}})], [], "names no node"),

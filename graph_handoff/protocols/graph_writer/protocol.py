@@ -1,9 +1,9 @@
 """A trained graph writer as a protocol: a model reads the plan in words and writes the graph in compact form.
 
 The model never sees an identifier (`placeholders`): it copies placeholders, and the real values are put back here. Its
-text is checked before it is sent: it must be a valid graph, and every identifier in it must stand in the delegation. Where the
-text fails, the prose itself crosses, behind a `~`, and the reading says that it backed off; with `backoff: false` that is an
-error. A text that had to be repaired (`graph_handoff.protocols.graph_writer.texts`) crosses behind a `^`.
+text is checked before it is sent: it must be a valid graph, and every identifier in it must be in the delegation. If the
+text fails, the prose is sent and the handoff's `fallback` says so; with `backoff: false` that is an error. A text that had to be
+repaired (`graph_handoff.protocols.graph_writer.texts`) is sent with `repaired`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ tokenizer's family from a part of the model's name, uses BERT's special tokens f
 Here its constructor is not run; its two loading steps are, with what they change put back. Its own method chooses the words.
 
 What it chooses are labels. The text that crosses is put together from the source's own spans (`spans`), so a quoted
-value or an identifier is there letter by letter or not at all, and no word is made up.
+value or an identifier is there verbatim or not at all, and no word is made up.
 """
 
 from __future__ import annotations

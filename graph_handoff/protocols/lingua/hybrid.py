@@ -5,9 +5,9 @@
 
     exchange desk lamp clicky switches                    the remainder: free prose, shortened by the token classifier
 
-The fields are what the graph holds and cross unchanged, so no identifier passes through a model. The remainder is what the graph
+The fields are what the graph holds and are sent unchanged, so no identifier passes through a model. The remainder is what the graph
 does not hold: the user's request in the task's own words, or the orchestrator's prose where the delegation has it. The executor
-carries out the fields and has the remainder as context; it reads what crosses, and nothing else.
+executes the fields and has the remainder as context; it reads what is sent, and nothing else.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def is_compound(value: Any) -> bool:
 
 
 def scalar(value: Scalar) -> str:
-    """A value letter by letter; in quotes where it is more than a word."""
+    """A value verbatim; in quotes where it is more than a word."""
     if not isinstance(value, str):
         return dumps(value)
     return value if _BARE.fullmatch(value) else f'"{value}"'
