@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from eval.statistics import Unit, cluster, compare
+from training.statistics import Unit, cluster, compare
 
 PROTOCOLS, TASKS, SEEDS, RESAMPLES = 8, 114, 3, 10_000
 Rewards = dict[str, dict[Unit, float]]
@@ -73,7 +73,7 @@ def main() -> None:
     rewards = fake_rewards()
     print(f"{PROTOCOLS} protocols x {TASKS * SEEDS} trials x {RESAMPLES:,} resamples, clustered by {TASKS} tasks")
     seconds, intervals = timed(ours, rewards, 3)
-    print(f"eval.statistics.compare   {seconds:7.3f} s")
+    print(f"training.statistics.compare   {seconds:7.3f} s")
     for name, work in (("scipy.stats.bootstrap", scipy_peer), ("plain Python", plain_peer)):
         peer, theirs = timed(work, rewards, 1)
         apart = 100 * float(np.abs(theirs - intervals).max())

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eval.statistics import Unit
 from eval.trial import Trial
+from training.statistics import Unit
 
 
 def best_of(formats: Mapping[str, Mapping[Unit, Trial]]) -> dict[Unit, Trial]:

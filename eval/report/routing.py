@@ -9,8 +9,8 @@ from itertools import combinations
 from eval.oracle import best_of
 from eval.report.model import Agreement, PatternRow, RouterSummary, RoutingSummary, SuiteInfo
 from eval.report.words import ORACLE, ORACLE_ALL, PATTERNS
-from eval.statistics import Unit
 from eval.trial import Trial
+from training.statistics import Unit
 
 Trials = Mapping[Unit, Trial]
 Groups = Mapping[str, Trials]

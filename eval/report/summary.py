@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from eval import statistics
 from eval.benchmarks import title_of
 from eval.report.findings import findings, verdict_sentence, warnings
 from eval.report.load import Evaluation
@@ -26,8 +25,9 @@ from eval.report.model import (
 )
 from eval.report.routing import oracles, routing
 from eval.report.words import FACTS, FAILURES, GRAPH, ORACLE, SHARES, TEXTS
-from eval.statistics import Unit
 from eval.trial import Trial
+from training import statistics
+from training.statistics import Unit
 
 Trials = dict[Unit, Trial]
 Grid = dict[str, dict[str, Trials]]

@@ -11,8 +11,8 @@ from trial_factory import suite
 from eval.oracle import best_of
 from eval.report.routing import oracles, routing
 from eval.report.words import ORACLE, ORACLE_ALL
-from eval.statistics import Unit
 from eval.trial import Route, Tokens, Trial
+from training.statistics import Unit
 
 Format = Literal["graph", "nl"]
 FORMATS = ("nl", "compact")

@@ -35,6 +35,7 @@ from training.graph_writer.writing import (
     summary,
 )
 from training.run_loop import finish, last_checkpoint, open_run, shared_arguments, step_of, train
+from training.statistics import estimate
 
 
 class GrpoConfig(WriterConfig):
@@ -279,13 +280,12 @@ def gain(
     first: Sequence[Scored | Failed], last: Sequence[Scored | Failed], seed: int, resamples: int = 10_000
 ) -> dict[str, float]:
     """Mean difference of the rewards of the same plans, with its 95 % percentile bootstrap interval over the plans."""
-    import numpy
-
     pairs = [(a.reward, b.reward) for a, b in zip(first, last, strict=True) if isinstance(a, Scored) and isinstance(b, Scored)]
-    differences = numpy.array([after - before for before, after in pairs])
-    picks = numpy.random.default_rng(seed).integers(0, len(differences), (resamples, len(differences)))
-    low, high = numpy.percentile(differences[picks].mean(axis=1), [2.5, 97.5])
-    return {"reward_gain": float(differences.mean()), "reward_gain_low": float(low), "reward_gain_high": float(high)}
+    differences = {(f"{place:06}", 0): after - before for place, (before, after) in enumerate(pairs)}
+    found = estimate({"gain": differences}, resamples=resamples, seed=seed)["gain"]
+    mean = found.mean or 0.0
+    low, high = (mean if end is None else end for end in (found.low, found.high))  # one plan has no interval
+    return {"reward_gain": mean, "reward_gain_low": low, "reward_gain_high": high}
 
 
 def _words(found: Mapping[str, float]) -> str:

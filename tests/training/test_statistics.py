@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from eval.statistics import Unit, cluster, compare, draw, estimate, holm, interval, p_value, resampled_means
+from training.statistics import Unit, cluster, compare, draw, estimate, holm, interval, p_value, resampled_means
 
 Rewards = dict[Unit, float]
 
