@@ -55,7 +55,7 @@ class Log:
     series: dict[tuple[str, Part], list[tuple[int, float]]] = field(default_factory=dict)
     """(metric, part) -> (step, value), in the order of the log."""
     best: int | None = None
-    """The step of the checkpoint that became the run's model; None where the run has not come to its end."""
+    """The step of the checkpoint that became the run's model; None where the run is not complete."""
     broken: int = 0
     """Lines that are no entry: half-written ones, values without a step."""
     missing: int = 0
@@ -178,7 +178,7 @@ def _notes(logs: Sequence[Log], known: int, shown: int) -> Iterator[str]:
         if log.missing:
             yield f"{log.run}: {log.missing} values are no finite numbers and are left out"
         if log.best is None:
-            yield f"{log.run}: no best checkpoint is recorded: the run has not come to its end, or is an older one"
+            yield f"{log.run}: no best checkpoint is recorded: the run is not complete, or is an older one"
     if known > shown:
         yield f"{known - shown} more metrics were logged; choose with --metrics"
 

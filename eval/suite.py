@@ -92,7 +92,7 @@ class SuiteConfig(Config):
     where: ClassVar[frozenset[str]] = frozenset({"run", "workers", "at_once"})
 
     run: Path = Path("checkpoints/eval")
-    """The run folder. A run that was stopped goes on where it was; another configuration refuses to overwrite it."""
+    """The run folder. A run that was stopped resumes; a run folder of another configuration is not overwritten."""
     graphs: Path = Path("data/store/graphs.jsonl")
     """Labelled gold plans: the delegations."""
     benchmarks: tuple[str, ...] = Field((RETAIL,), min_length=1)
@@ -138,7 +138,7 @@ class SuiteConfig(Config):
         for field, items in (("protocols", names), ("seeds", self.seeds), ("benchmarks", self.benchmarks)):
             for item, count in Counter[Any](items).items():
                 if count > 1:
-                    raise ConfigError(f"the same stands there {count} times", field=field, found=item)
+                    raise ConfigError(f"the same is given {count} times", field=field, found=item)
         EXECUTORS.known(self.executor, "executor")
         for place, name in enumerate(self.benchmarks):
             known("benchmark", BENCHMARKS, name, f"benchmarks.{place}")
@@ -189,7 +189,7 @@ def _judge(config: SuiteConfig, executor: str, benchmarks: Mapping[str, Benchmar
     try:
         trials = _trials(config, benchmarks, bench, journal)
     except KeyboardInterrupt as error:
-        raise StoppedError("stopped; the trials that are done are kept, and the same command goes on") from error
+        raise StoppedError("stopped; the trials that are done are kept, and the same command resumes") from error
     write_trials(config.run / TRIALS_FILE, trials)
     info = suite_info(config, executor, told, benchmarks, {trial.protocol for trial in trials if trial.figures})
     write_text(config.run / SUITE_FILE, info.model_dump_json(indent=1) + "\n")

@@ -39,7 +39,7 @@ class Tokens(Frozen):
     """o200k tokens, counted exactly, of everything one delegation costs."""
 
     wire: int
-    """The message as it crosses."""
+    """The message as it is sent."""
     read: int
     """What the executor finally reads, after any decoding."""
     instructions: int
@@ -106,7 +106,7 @@ class Trial(Frozen):
     plan_text: str
     """The delegation's plan as the orchestrator held it (compact form), for the drill-down."""
     handoff: str
-    """The text that crossed; empty where none was written."""
+    """The text that was sent; empty where none was written."""
     form: str = ""
     """How it is read, as the handoff says: `compact`, `t5/compact`."""
     fingerprint: str | None = None

@@ -159,7 +159,7 @@ class _Record:
         self.facts: FactRecall | None = None
 
     def sent(self, handoff: Handoff, protocol: Protocol) -> None:
-        """What crosses, and what the executor is told beside it."""
+        """What is sent, and what the executor is told beside it."""
         self.handoff = handoff
         self.instructions = protocol.instructions_for(handoff, self.delegation.tools)
         self.figures = dict(protocol.figures(self.delegation, handoff))

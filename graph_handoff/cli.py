@@ -79,7 +79,7 @@ Label agent trajectories, train compressors, judge every handoff format in one s
   --version
 
 exit codes: 0 done, 1 failed, 2 bad input or configuration, 3 something is not installed, 4 cannot write, 85 training
-or evaluation stopped and saved (the same command goes on), 130 stopped by Ctrl-C"""
+or evaluation stopped and saved (the same command resumes), 130 stopped by Ctrl-C"""
 
 
 LIBRARY_ALONE = """No stages are installed: this is the library alone (import graph_handoff).

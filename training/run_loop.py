@@ -61,7 +61,7 @@ class RunConfig(FitConfig):
     where: ClassVar[frozenset[str]] = FitConfig.where | {"use_cpu", "wandb"}
 
     eval_steps: int = Field(200, ge=1)
-    """Measure on the validation split and write a checkpoint every so many steps; a killed run goes on from the last whole
+    """Measure on the validation split and write a checkpoint every so many steps; a killed run resumes from the last whole
     one, and the best one becomes the run's model."""
     steps: int = Field(500, ge=1)
     batch_size: int = Field(8, ge=1)
@@ -193,14 +193,14 @@ def train(trainer: Trainer, config: RunConfig) -> None:
         trainer.add_callback(_early_stop(config.patience))
     trainer.add_callback(stop.callback())
     if checkpoint and _is_over(checkpoint, config):
-        say(f"training had come to its end at step {step}")
+        say(f"training was already finished at step {step}")
         trainer._run_epoch = lambda **_: None  # the Trainer asks whether it is at the end after a step, not before
     elif checkpoint:
         say(f"resuming from step {step}")
     with stop:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:
-        raise StoppedError(f"stopped at step {trainer.state.global_step} and saved; the same command goes on")
+        raise StoppedError(f"stopped at step {trainer.state.global_step} and saved; the same command resumes")
 
 
 def _is_over(checkpoint: Path, config: RunConfig) -> bool:

@@ -15,7 +15,7 @@ KIND = ExportKind(
     task="text-generation",
     required=("tokenizer.json", "writer.json"),
     about=(
-        "A causal language model that reads the plan of a delegation in words and writes it as a typed graph, in compact form. "
+        "A causal language model that reads the plan of a delegation as prose and writes it as a typed graph, in compact form. "
         "GRPO rewarded it for valid graphs that preserve the plan. It is for handoffs from an orchestrator that plans in prose "
         "to an executor. It never sees an identifier: it copies placeholders, and `handoff` puts the real values back."
     ),

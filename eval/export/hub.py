@@ -235,7 +235,7 @@ class Repository:
         return f"on the Hub now: commit {commit} with {len(there)} files, {same} of the {len(files)} exported ones among them"
 
     def _words(self, error: BaseException) -> str:
-        """The innermost error in one line, without the token should it stand there."""
+        """The innermost error in one line, without the token, should it hold it."""
         while error.__cause__ is not None:
             error = error.__cause__
         text = " ".join(str(error).split()) or type(error).__name__

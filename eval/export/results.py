@@ -30,7 +30,7 @@ class Results(NamedTuple):
 
     suite: SuiteInfo
     measure: str
-    """What the reward is called: executable fidelity where a script carries the handoffs out."""
+    """What the reward is called: executable fidelity where a script executes the handoffs."""
     trials_sha256: str
     own: tuple[CardResult, ...]
     others: tuple[CardResult, ...]

@@ -16,13 +16,13 @@ KIND = ExportKind(
     required=("config.json", "model.safetensors", "vocabulary.json"),
     about=(
         "An encoder-decoder that rebuilds the typed graph of a plan from a few code words and the values that the plan holds. "
-        "It is for handoffs between an orchestrator and an executor: both sides hold this model, the code words and the values "
-        "cross. It never writes a value (an identifier, an amount, a name): those are restored from the message as they were. "
-        "The message holds a code word wherever the model would go wrong, and a check sum, so nothing is lost."
+        "It is for handoffs between an orchestrator and an executor: both sides hold this model, and the code words and the "
+        "values are sent. It never writes a value (an identifier, an amount, a name): those are restored from the message "
+        "verbatim. The message holds a code word wherever the model would go wrong, and a check sum, so nothing is lost."
     ),
     limits=(
         "It is not a language model: its vocabulary is that of plans over the tools in its training data, in "
-        "`vocabulary.json`, and it has no text tokenizer. A plan that it cannot write crosses in compact form instead, without "
+        "`vocabulary.json`, and it has no text tokenizer. A plan that it cannot write is sent in compact form instead, without "
         "its savings. Trained with `supervision: text` (`handoff.json` says so) it rebuilds the plan's prose instead."
     ),
     load=(

@@ -56,8 +56,8 @@ FAILURES: dict[str, tuple[str, str]] = {
 }
 
 FACTS: dict[str, tuple[str, str]] = {
-    "tools": ("Tools", "Share of the plan's tool names that stand in the text."),
-    "values": ("Values", "Share of the plan's argument values that stand in the text."),
+    "tools": ("Tools", "Share of the plan's tool names that are in the text."),
+    "values": ("Values", "Share of the plan's argument values that are in the text."),
     "order": ("Order", "Share of the plan's order pairs, one call before another, that the text keeps."),
 }
 
@@ -69,7 +69,7 @@ GRAPH: dict[str, tuple[str, str]] = {
     "argument_value_f1": ("Arg. value F1", "F1 of arguments with their values."),
     "order_violations": ("Order viol.", "Mean number of order edges that the executed order breaks."),
     "repaired": ("Repaired", "Share of handoffs that were read only after a repair."),
-    "backoff": ("Backed off", "Share of handoffs in which prose crossed because no graph passed the sender's checks."),
+    "backoff": ("Backed off", "Share of handoffs in which prose was sent because no graph passed the sender's checks."),
 }
 SHARES = ("validity", "node_f1", "edge_f1", "argument_name_f1", "argument_value_f1")
 """Graph metrics for which a handoff that gives no graph counts 0."""

@@ -1,4 +1,4 @@
-"""Trials of Routed NGH: each delegation is carried out as the format that was chosen for it, and the choice is paid for."""
+"""Trials of Routed NGH: each delegation is executed as the format that was chosen for it, and the choice is paid for."""
 
 from __future__ import annotations
 

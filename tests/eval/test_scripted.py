@@ -1,4 +1,4 @@
-"""The scripted executor: what arrives is carried out, and every way to fail has its name."""
+"""The scripted executor: what arrives is executed, and every way to fail has its name."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_a_signal_in_the_engine_stops_the_run_and_keeps_what_was_done(
 
     with monkeypatch.context() as patch:
         patch.setattr(TrialMaker, "trial", interrupted)
-        with pytest.raises(StoppedError, match="the same command goes on") as stopped:
+        with pytest.raises(StoppedError, match="the same command resumes") as stopped:
             suite.run(config)
     assert stopped.value.exit_code == EXIT_STOPPED
     assert (config.run / TRIALS_JOURNAL).read_bytes().count(b"\n") >= 5
@@ -149,9 +149,9 @@ def test_a_trial_that_breaks_outside_stops_the_run_with_its_reason(config: Suite
     ("change", "message"),
     [
         ({"family": ["ngh", "t6"]}, "field family: unknown protocol of this suite; found 't6'; allowed: nl, "),
-        ({"protocols": ["nl", "nl"]}, "field protocols: the same stands there 2 times; found 'nl'"),
+        ({"protocols": ["nl", "nl"]}, "field protocols: the same is given 2 times; found 'nl'"),
         ({"protocols": ["ngh"]}, "field baseline: unknown protocol of this suite; found 'nl'; allowed: ngh"),
-        ({"seeds": [0, 0]}, "field seeds: the same stands there 2 times; found 0"),
+        ({"seeds": [0, 0]}, "field seeds: the same is given 2 times; found 0"),
         ({"seeds": []}, "field seeds: needs at least 1"),
         (
             {"benchmarks": ["tau2-retial"]},
