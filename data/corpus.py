@@ -247,7 +247,7 @@ def check_disjoint(rows: Iterable[Mapping[str, Any]]) -> None:
             key = tuple(values[column] for column in columns)
             split, other = seen.setdefault(key, (row["split"], row["id"]))
             if split != row["split"]:
-                raise InputError(f"one {what} stands in {split} (as {other}) and in {row['split']}", record=row["id"])
+                raise InputError(f"one {what} is in {split} (as {other}) and in {row['split']}", record=row["id"])
 
 
 def _write(config: CorpusConfig, rows: list[dict[str, Any]], dropped: Counter[str]) -> None:

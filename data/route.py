@@ -172,9 +172,9 @@ def _summary(routed: list[RoutedDelegation], config: RouteConfig) -> None:
     table(columns, rows, title=f"{len(routed)} decisions, router {config.router}")
     failed = sum(item.decision.failed for item in routed)
     if failed:
-        warn(f"{failed} of {len(routed)} decisions failed: the router could not be asked, so its default stands, at no token")
+        warn(f"{failed} of {len(routed)} decisions failed: the router could not be asked, so its default counts, at no token")
     if unreadable := sum(item.decision.unreadable for item in routed):
-        warn(f"{unreadable} of {len(routed)} answers decide nothing, so the default stands, at their tokens")
+        warn(f"{unreadable} of {len(routed)} answers decide nothing, so the default counts, at their tokens")
 
 
 def _spent(routed: list[RoutedDelegation]) -> list[float]:
@@ -187,8 +187,8 @@ def _explain(routed: list[RoutedDelegation], formats: tuple[Protocol, Protocol],
     model = [count_tokens(SYSTEM) + count_tokens(prompt(item.delegation.task)) + count_tokens(LLM_ANSWER) for item in routed]
     if not routed[0].plan:
         say(
-            f"A language model as router would take {model[0]} tokens here. Without a plan there is no message to weigh them "
-            f"against: it is worth them where its decisions save more than {model[0] / config.threshold:.0f} tokens a delegation."
+            f"A language model as router would take {model[0]} tokens here. Without a plan there is no message to compare them "
+            f"with: it pays where its decisions save more than {model[0] / config.threshold:.0f} tokens a delegation."
         )
         return
     graph, prose = (_sizes(routed, made) for made in formats)

@@ -1,4 +1,4 @@
-"""A handoff: the text that crosses from orchestrator to executor, and what its receiver must know of it.
+"""A handoff: the text that is sent from orchestrator to executor, and what its receiver must know of it.
 
 Within one program, or inside an envelope, a `Handoff` travels as a value (`to_json`), and its text costs nothing beside itself.
 Where only text can cross, `to_text` puts one header line before it:
@@ -36,7 +36,7 @@ class Handoff:
     """What `Protocol.encode` returns and `Protocol.decode` takes."""
 
     text: str
-    """What crosses, without a header."""
+    """The text that is sent, without a header."""
     protocol: str
     """The name of the protocol that wrote it."""
     form: str

@@ -131,7 +131,7 @@ def restore(plan: Plan, values: Iterable[str]) -> Plan:
         if found is None:
             return value
         if int(found[1]) > len(known):
-            raise CodecError("a placeholder stands for nothing", found=value, allowed=f"up to {len(known)}")
+            raise CodecError("a placeholder without a value", found=value, allowed=f"up to {len(known)}")
         text = known[int(found[1]) - 1]
         return text if str(value).startswith("@") else _number(text)
 
@@ -144,7 +144,7 @@ def _number(text: str) -> int | float:
     except ValueError:
         number = None
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise CodecError("a placeholder for a number stands for a text", found=text)
+        raise CodecError("a placeholder for a number has a text as its value", found=text)
     return number
 
 

@@ -37,7 +37,7 @@ class DecodingConstraint(ABC):
     def move(self, token: int) -> None:
         """Move past one token. Raises CodecError where it may not come next."""
         if not self.allows(token):
-            raise CodecError("a token that cannot stand here", found=token)
+            raise CodecError("a token that is not allowed here", found=token)
         if token != END_TOKEN:
             self.advance(token)
 

@@ -1,6 +1,6 @@
-"""Routed NGH: a router decides, delegation by delegation, whether a graph crosses or prose.
+"""Routed NGH: a router decides, delegation by delegation, whether a graph is sent or prose.
 
-The handoff's form says which of the two it is, and only a graph brings instructions with it.
+The handoff's form says which of the two it is, and only a graph comes with instructions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Routed(Protocol):
     name = "routed"
     title = "Routed NGH"
     short = "Routed"
-    meaning = "A router decides for each task whether the graph or prose crosses; no training."
+    meaning = "A router decides for each task whether the graph or prose is sent; no training."
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Routed(Protocol):
         return self.graph.instructions(tools)
 
     def instructions_for(self, handoff: Handoff, tools: Toolset) -> str:
-        """Only a graph brings instructions with it."""
+        """Only a graph comes with instructions."""
         return self._chosen(handoff.form)[0].instructions(tools)
 
     def encode(self, delegation: Delegation, seed: int = 0, decision: Decision | None = None) -> Handoff:

@@ -58,7 +58,7 @@ def _check(url: str) -> None:
     except ValueError:  # brackets or a port that are none
         raise ConfigError("not the address of an endpoint", field="url", allowed=allowed) from None
     if parts.username or parts.password or parts.query or parts.fragment:
-        problem = f"an address without user, password and query; a key stands in the environment variable {KEY}"
+        problem = f"an address without user, password and query; a key belongs in the environment variable {KEY}"
         raise ConfigError(problem, field="url", allowed=allowed)
     if not whole:
         raise ConfigError("not the address of an endpoint", field="url", found=url, allowed=allowed)

@@ -86,7 +86,7 @@ def test_the_same_input_gives_the_same_corpus(config: CorpusConfig, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"task_id": "1"}, "one task stands in train"), ({"compact": "same"}, "one plan stands in train")],
+    [({"task_id": "1"}, "one task is in train"), ({"compact": "same"}, "one plan is in train")],
 )
 def test_an_overlap_is_refused(change: dict[str, str], message: str) -> None:
     first = {"id": "a", "source": "gold", "domain": "retail", "task_id": "1", "compact": "same", "split": "train"}

@@ -78,7 +78,7 @@ def test_what_may_come_next() -> None:
     assert not constraint.allows(END_TOKEN)
     constraint.move(line)
     assert constraint.allows(END_TOKEN)
-    with pytest.raises(CodecError, match="cannot stand here"):
+    with pytest.raises(CodecError, match="not allowed here"):
         constraint.move(new)
 
 

@@ -4,7 +4,7 @@
     Mei Kovacs 28236 "Desk Lamp"      the plan's values, verbatim, in the order in which the plan takes them
     4+product2                        what to change in the prediction (`graph_handoff.protocols.delta.edit_script`)
 
-The sender applies its own script before it sends it. Where the compact form is shorter, that crosses instead, below its own
+The sender applies its own script before it sends it. Where the compact form is shorter, that is sent instead, below its own
 check sum, and the handoff says so.
 """
 

@@ -35,7 +35,7 @@ class Rl(Protocol):
     short = "GRPO"
     meaning = (
         "The graph in compact form, written by a decoder model from the prose plan; trained by examples, then by GRPO. Prose "
-        "crosses where what it writes fails the checks."
+        "is sent where what it writes fails the checks."
     )
     stage = "train grpo"
     metrics: ClassVar[Mapping[str, str]] = {

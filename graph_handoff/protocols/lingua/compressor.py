@@ -4,7 +4,7 @@ The library reseeds the global random generators, downloads a tokenizer for its 
 tokenizer's family from a part of the model's name, uses BERT's special tokens for every model, and pads each chunk to 512 tokens.
 Here its constructor is not run; its two loading steps are, with what they change put back. Its own method chooses the words.
 
-What it chooses are labels. The text that crosses is put together from the source's own spans (`spans`), so a quoted
+What it chooses are labels. The text that is sent is put together from the source's own spans (`spans`), so a quoted
 value or an identifier is there verbatim or not at all, and no word is made up.
 """
 

@@ -5,10 +5,10 @@
 
 Sender and receiver hold the same model. With all the corrections it needs, the graph arrives whole whatever the model; a
 better model needs fewer. With `corrections: 0`, or any other limit, the model continues alone after the last one. What the
-model cannot write at all (a plan too long) crosses in compact form, and the handoff says so.
+model cannot write at all (a plan too long) is sent in compact form, and the handoff says so.
 
 A model that was trained without graph supervision (`supervision: text`) writes the prose instead, and all of this holds for it;
-what it cannot write crosses as prose.
+what it cannot write is sent as prose.
 """
 
 from __future__ import annotations
