@@ -179,7 +179,7 @@ def _place(domain: str, task: str) -> float:
 
 
 def fill_splits(rows: Sequence[dict[str, Any]]) -> None:
-    """Of few tasks a split may have got none: it then takes one from the split with the most tasks, if that has another.
+    """With few tasks a split can be empty; it then takes one from the split with the most tasks, if that has another.
 
     A benchmark's own held-out task never leaves `test`, and its training task never goes there.
     """

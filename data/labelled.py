@@ -1,4 +1,4 @@
-"""The record of `graphs.jsonl`: a trajectory's graph, and how its values were told apart."""
+"""The record of `graphs.jsonl`: a trajectory's graph, and how its values were classified."""
 
 from __future__ import annotations
 

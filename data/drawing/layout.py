@@ -18,7 +18,7 @@ ROW = 26.0
 """Height of a node."""
 ROW_GAP = 6.0
 SIDE = 74.0
-"""Free space on either side of a block; edge labels stand there."""
+"""Free space on either side of a block; edge labels are drawn there."""
 LANE = 14.0
 """Width of an edge that crosses a layer."""
 LAYER_GAP = 64.0

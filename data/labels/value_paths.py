@@ -1,4 +1,4 @@
-"""Where a value stands in a tool's answer, and how a planner can best say so."""
+"""Where a value is in a tool's answer, and which path a planner can best write for it."""
 
 from __future__ import annotations
 

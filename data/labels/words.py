@@ -76,7 +76,7 @@ class Words:
             self._unread.append(text)
 
     def __contains__(self, value: Any) -> bool:
-        """Whether the words of a text, or the digits of a number, occur there in a row. Nothing else ever does."""
+        """Whether the words of a text, or the digits of a number, occur in a row in a text. False for other types."""
         if not isinstance(value, (str, int, float)) or isinstance(value, bool):
             return False
         if self._unread:

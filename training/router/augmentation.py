@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from data.delegations import RoutingTask
+from data.routing_tasks import RoutingTask
 from graph_handoff.delegation import Delegation
 from graph_handoff.routing import Router
 

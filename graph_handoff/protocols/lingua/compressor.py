@@ -1,4 +1,4 @@
-"""LLMLingua-2 behind one door: all contact with the `llmlingua` package is in this module.
+"""The wrapper of LLMLingua-2: only this module uses the `llmlingua` package.
 
 The library reseeds the global random generators, downloads a tokenizer for its own statistics, lets a model bring code, tells the
 tokenizer's family from a part of the model's name, uses BERT's special tokens for every model, and pads each chunk to 512 tokens.
