@@ -43,8 +43,9 @@ routers: setup
 	$(HANDOFF) report checkpoints/routers
 	$(HANDOFF) export router checkpoints/router-tiny --eval checkpoints/routers --protocols routed-distilled
 
-# From raw traces of an agent with tools of its own to a report: the example of docs/own-traces.md.
+# From raw traces of an agent with its own tools to a report: the example of docs/own-traces.md. It starts anew each time.
 own-traces: setup
+	rm -rf data/store/own-traces
 	$(HANDOFF) import --config $(OWN)/import.yaml
 	$(HANDOFF) label --config $(OWN)/label.yaml
 	$(HANDOFF) corpus --config $(OWN)/corpus.yaml

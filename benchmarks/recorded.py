@@ -9,6 +9,9 @@ tau2_*_airline.json.gz, of https://github.com/sierra-research/tau2-bench). `--la
 examples/own-traces instead, and the laboratory that they were made in. `--writes` says who tells which tools write:
 `recordings` (recorded effects, then names) or `environment` (as a user would). `--trained t5=RUN t5:text=RUN` adds protocols with
 their models. `--list FILE` writes every disagreement.
+
+`--runs REAL RECORDED` compares two finished evaluations instead: of a benchmark with its environment, and of `recorded` on the
+same gold plans. Compared are the trials of one task, protocol and text in both.
 """
 
 from __future__ import annotations
@@ -34,9 +37,11 @@ from data.environments.tau2_score import report_findings
 from data.environments.writes import WriteVerdict, which_write
 from data.labels.record import label_trajectory
 from data.labels.replay import run_recorded, some_order, with_steps
+from data.runs.folder import TRIALS_FILE
 from data.sources import SOURCES, detect
 from data.sources.base import Accepted
 from data.trajectory import Trajectory
+from eval.trial import read_trials
 from graph_handoff.console import say, table, track
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import HandoffError
@@ -95,7 +100,11 @@ def main() -> None:
     parser.add_argument("--lab", action="store_true")
     parser.add_argument("--trained", nargs="*", default=[], metavar="PROTOCOL=RUN")
     parser.add_argument("--list", type=Path)
+    parser.add_argument("--runs", nargs=2, type=Path, metavar=("REAL", "RECORDED"))
     options = parser.parse_args()
+    if options.runs:
+        compare_runs(*options.runs)
+        return
     protocols = {name: load_protocol(name) for name in PROTOCOLS}
     for name, run in (given.split("=", 1) for given in options.trained):
         protocols[name] = load_protocol(name.split(":")[0], run=run)
@@ -109,6 +118,27 @@ def main() -> None:
     if options.list:
         disagreeing = [trial.__dict__ for trial in trials if trial.truth != trial.verdict]
         options.list.write_bytes(b"".join(orjson.dumps(each, option=orjson.OPT_APPEND_NEWLINE) for each in disagreeing))
+
+
+def compare_runs(real: Path, recorded: Path) -> None:
+    """Print, by protocol, how many verdicts of two evaluations agree, and each that does not."""
+    truths = {(f"gold-{t.benchmark}-{t.task_id}", t.protocol, t.handoff): t for t in read_trials(real / TRIALS_FILE)}
+    agreeing: Counter[str] = Counter()
+    compared: Counter[str] = Counter()
+    others = 0
+    for trial in read_trials(recorded / TRIALS_FILE):
+        truth = truths.get((trial.task_id, trial.protocol, trial.handoff))
+        if truth is None:
+            others += 1
+            continue
+        agree = (truth.reward == 1) == (trial.reward == 1)
+        compared[trial.protocol] += 1
+        agreeing[trial.protocol] += agree
+        if not agree:
+            told = f"real {truth.reward:g} {truth.detail}; recorded {trial.reward:g} {trial.detail}"
+            say(f"{trial.task_id} {trial.protocol}: {told}")
+    table(("protocol", "trials", "agree"), [(name, count, agreeing[name]) for name, count in compared.items()])
+    say(f"{agreeing.total()} of {compared.total()} trials agree; {others} have no counterpart with the same text")
 
 
 Groups = dict[str, list[Trajectory]]

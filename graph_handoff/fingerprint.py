@@ -1,10 +1,10 @@
 """The fingerprint of a toolset: a mark for each tool, and two words for all of them.
 
-The words are the first two syndromes of a Reed-Solomon code over the integers modulo 509, the greatest prime below the number of
-code words. Each tool adds its value h (from its mark) to the first sum, and x * h to the second, where x depends on its name.
+The words are the first two syndromes of a Reed-Solomon code over the integers modulo 3067, the greatest prime below the number of
+short words. Each tool adds its value h (from its mark) to the first sum, and x * h to the second, where x depends on its name.
 Where one tool differs between sender and receiver, the ratio of the two differences is that tool's x, so two words are enough to
 name it. A tool that is added or left out always changes the words. One changed schema leaves them equal with a probability of 1
-in 508 (both schemas have the same h), and unrelated toolsets have equal words with a probability of 1 in 259,081.
+in 3,066 (both schemas have the same h), and unrelated toolsets have equal words with a probability of 1 in 9,406,489.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
-from graph_handoff.code_words import code_numbers, code_words
+from graph_handoff.code_words import short_words
 
-PRIME = 509
+PRIME = 3067
 MARK = 8
 """Hex digits of a tool's mark."""
 _UNREAD = ("description", "title", "examples", "example")
@@ -41,7 +41,7 @@ def _canonical(schema: Any, names: bool = False) -> Any:
 
 def words_of(marks: Mapping[str, str]) -> str:
     """The two words of a toolset, from its tools' marks."""
-    return " ".join(code_words()[number] for number in _syndromes(marks))
+    return " ".join(short_words()[number] for number in _syndromes(marks))
 
 
 def _syndromes(marks: Mapping[str, str]) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def _value(mark: str) -> int:
 
 def locate(sent: str, own: Mapping[str, str]) -> str:
     """What differs between a sender's toolset, of which the two words are known, and one's own; empty where nothing does."""
-    numbers = code_numbers()
+    numbers = {word: number for number, word in enumerate(short_words())}
     parts = sent.split(" ")
     if len(parts) != 2 or not all(numbers.get(word, PRIME) < PRIME for word in parts):
         return f"{sent!r} is no toolset's fingerprint"

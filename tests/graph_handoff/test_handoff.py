@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shop import EXCHANGE, SHOP
 
-from graph_handoff.code_words import code_words
+from graph_handoff.code_words import short_words
 from graph_handoff.delegation import Delegation, Tool, Toolset
 from graph_handoff.errors import CodecError, InputError, ToolsetError
 from graph_handoff.fingerprint import PRIME, locate, words_of
@@ -37,7 +37,7 @@ def tools(**parameters: dict[str, object]) -> Toolset:
 
 @given(text=st.text(max_size=40), protocol=NAMES, form=FORMS, number=st.integers(0, PRIME - 1))
 def test_the_header_survives_with_any_text_behind_it(text: str, protocol: str, form: str, number: int) -> None:
-    words = f"{code_words()[number]} {code_words()[-1 - number]}"
+    words = f"{short_words()[number]} {short_words()[-1 - number]}"
     for sent in (Handoff(text, protocol, form, fingerprint=words), Handoff(text, protocol, protocol)):
         assert Handoff.parse(sent.to_text()) == sent
 
@@ -128,7 +128,7 @@ def test_two_words_name_the_one_tool_that_differs() -> None:
         shuffled = dict(generator.sample(list(own.items()), len(own)))
         assert locate(words_of(shuffled), own) == ""
         name = generator.choice(list(own))
-        changed = {**own, name: _mark((int(own[name], 16) + generator.randrange(1, 500)) % 16**8)}
+        changed = {**own, name: _mark((int(own[name], 16) + generator.randrange(1, PRIME - 1)) % 16**8)}
         assert name in locate(words_of(own), changed)
         assert "new_tool" in locate(words_of(own), {**own, "new_tool": _mark(42)})
 
