@@ -239,7 +239,7 @@ def _drop_repeats(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int
 
 
 def check_disjoint(rows: Iterable[Mapping[str, Any]]) -> None:
-    """No task and no plan stands in two splits. Raises InputError naming the first that does."""
+    """No task and no plan is in two splits. Raises InputError naming the first that does."""
     for what, columns in (("task", ("domain", "source_task")), ("plan", ("domain", "compact"))):
         seen: dict[tuple[str, ...], tuple[str, str]] = {}
         for row in rows:

@@ -1,4 +1,4 @@
-"""New training tasks for the router, put together from the sentences of those that there are.
+"""New training tasks for the router, composed of sentences of the existing ones.
 
 A teacher that costs nothing can decide as many as wanted, and from these the classifier learns which words decide and which only
 stand beside them.

@@ -195,7 +195,7 @@ def _part(key: str) -> str:
 
 
 def check_disjoint(splits: Mapping[str, Iterable[str]]) -> None:
-    """Raises InputError where a text stands in two splits."""
+    """Raises InputError where a text is in two splits."""
     home: dict[str, str] = {}
     for name, texts in splits.items():
         for text in texts:
@@ -211,7 +211,7 @@ def split_hash(examples: Iterable[RoutingExample]) -> str:
 
 
 def counted(splits: Mapping[str, Sequence[RoutingExample]]) -> dict[str, Any]:
-    """What stands in each split, for the run's metrics and the router's settings."""
+    """What each split holds, for the run's metrics and the router's settings."""
     return {
         name: {
             "tasks": len(part),

@@ -148,7 +148,7 @@ def _mean(scores: Sequence[float], text: str, span: Span) -> float:
 
 
 def _aligned(chunk: str, labelled: str) -> Iterator[tuple[int, int, float]]:
-    """Where the library's words stand in the chunk. A word that its tokenizer spells in another way is passed over."""
+    """Where the library's words are in the chunk. A word that its tokenizer spells in another way is passed over."""
     text = chunk.lower() if len(chunk.lower()) == len(chunk) else chunk
     at = 0
     for entry in labelled.split(_WORD_STOP):
