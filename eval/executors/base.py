@@ -1,4 +1,4 @@
-"""What an executor is: the one who gets a handoff and does what it says.
+"""What an executor is: it receives a handoff and acts on it.
 
 To add one: a module with a class that derives from `Executor`, named in a suite as `module:Class`, or by a line in
 `eval.executors.EXECUTORS`.
