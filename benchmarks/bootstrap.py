@@ -1,4 +1,4 @@
-"""How long the report's statistics take, beside two ways to do the same: `python -m benchmarks.bootstrap`.
+"""How long the report's statistics take, compared with two other implementations: `python -m benchmarks.bootstrap`.
 
 8 protocols, 114 tasks x 3 seeds = 342 trials each, 10,000 resamples clustered by task. The peers resample the same
 differences: scipy.stats.bootstrap (vectorised, percentile, over the task means; given the same generator it makes the

@@ -37,7 +37,7 @@ def package_start(environment: Tau2Environment, task_id: str) -> Any:
 
 
 def package_conversation(package: Any, task: EnvTask) -> list[Any]:
-    """The gold calls carried out in the package's environment, as its messages."""
+    """The gold calls executed in the package's environment, as its messages."""
     message = import_package("data_model.message")
     messages: list[Any] = []
     for call in task.gold:

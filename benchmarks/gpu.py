@@ -1,4 +1,4 @@
-"""SFT and GRPO on one GPU: step time, tokens a second, peak memory, MFU.
+"""SFT and GRPO on one GPU: step time, tokens per second, peak memory, MFU.
 
     python -m benchmarks.gpu [--loop plain ours] [--batch 16] [--prompt 256] [--completion 128] [--steps 6] [--out FILE.json]
     python -m benchmarks.gpu --small      a tiny model, on a CPU where there is no GPU: proves the script, measures nothing

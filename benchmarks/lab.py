@@ -1,4 +1,4 @@
-"""The made-up laboratory of `examples/own-traces`, as an environment whose truth a recording can be held against."""
+"""The made-up laboratory of `examples/own-traces`, as a real environment that recordings are compared with."""
 
 from __future__ import annotations
 

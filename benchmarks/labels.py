@@ -1,6 +1,6 @@
-"""What the labels are worth: `python -m benchmarks.labels [PART ...]`; the figures in docs/labels.md.
+"""Quality of the labels: `python -m benchmarks.labels [PART ...]`; the figures in docs/labels.md.
 
-Parts: `chance` (how often values match by chance), `replay` (labels carried out in the real environments), `shares` (where
+Parts: `chance` (how often values match by chance), `replay` (labels executed in the real environments), `shares` (where
 literals come from, kinds of path steps), `speed` (against json.loads), `tokens` (JSON and compact). The gold plans need the
 benchmark package, the recordings those of configs/import/public.yaml. Takes about two minutes.
 """

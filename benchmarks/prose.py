@@ -38,7 +38,7 @@ WHO_AND_WHEN = Path("data/store/public/who_and_when_handcrafted_20.json.gz")
 KEEP = 0.5
 """Share of the words that TF-IDF keeps here."""
 PUBLISHED = 730
-"""Tokens of prose a delegation on tau-bench retail, as the source paper reports them."""
+"""Tokens of prose a delegation on tau-bench retail, as Routed Graph Handoff (arXiv 2608.25277) reports them."""
 PLAN_BEGINS = "Here is the plan to follow as best as possible:"
 
 

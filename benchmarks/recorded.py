@@ -1,4 +1,4 @@
-"""What a verdict from recordings alone is worth: `python -m benchmarks.recorded`; the figures in docs/recorded.md.
+"""How often a verdict from recordings alone is right: `python -m benchmarks.recorded`; the figures in docs/recorded.md.
 
 Every plan is executed twice: in the real environment, whose score is the truth, and in an environment that knows only the
 trajectory of that task. Plans are what each protocol's receiver reads, and the labelled plans with one fault each.

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from data.delegations import routing_tasks
+from data.routing_tasks import routing_tasks
 from graph_handoff.console import say, table
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError

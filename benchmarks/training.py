@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from graph_handoff.console import say, set_quiet, table
 from graph_handoff.protocols.t5.target import GraphTarget
 from training.graph_writer import grpo, sft
+from training.graph_writer.common import WriterConfig, as_dataset, count, load_cases, load_start, shared_training
 from training.graph_writer.rewards import Scored, graph_f1, score
-from training.graph_writer.writing import WriterConfig, as_dataset, count, load_cases, load_start, shared_training
 from training.run_loop import RunConfig, epoch_order, train
 from training.t5 import train as t5
 from training.t5.examples import encode_rows, read_rows

@@ -1,4 +1,4 @@
-"""Scripted trials a second on one core, by protocol: encode, decode, run in the real environment, score, all metrics.
+"""Scripted trials per second on one core, by protocol: encode, decode, run in the real environment, score, all metrics.
 
     python -m benchmarks.trials [--graphs data/store/graphs.jsonl] [--benchmark tau2-retail]
 

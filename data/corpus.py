@@ -179,7 +179,7 @@ def _place(domain: str, task: str) -> float:
 
 
 def fill_splits(rows: Sequence[dict[str, Any]]) -> None:
-    """Of few tasks a split may have got none: it then takes one from the split with the most tasks, if that has another.
+    """With few tasks a split can be empty; it then takes one from the split with the most tasks, if that has another.
 
     A benchmark's own held-out task never leaves `test`, and its training task never goes there.
     """
@@ -239,7 +239,7 @@ def _drop_repeats(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int
 
 
 def check_disjoint(rows: Iterable[Mapping[str, Any]]) -> None:
-    """No task and no plan stands in two splits. Raises InputError naming the first that does."""
+    """No task and no plan is in two splits. Raises InputError naming the first that does."""
     for what, columns in (("task", ("domain", "source_task")), ("plan", ("domain", "compact"))):
         seen: dict[tuple[str, ...], tuple[str, str]] = {}
         for row in rows:

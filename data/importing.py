@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, NamedTuple
 
 import orjson
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from data.sources import SOURCES, check_format, detect
 from data.sources.base import BAD_FIELD, NOT_STORABLE, Accepted, RecordError, Rejected, printable
@@ -19,6 +19,7 @@ from graph_handoff.config import Config
 from graph_handoff.console import say, table, track, warn
 from graph_handoff.errors import ConfigError, InputError, MissingDependencyError
 from graph_handoff.files import atomic_write
+from graph_handoff.registry import known
 
 
 class ImportConfig(Config):
@@ -26,8 +27,8 @@ class ImportConfig(Config):
 
     inputs: list[str] = Field(default_factory=list)
     """Trace files, gzip or not; patterns such as `traces/*.json.gz` are expanded and sorted."""
-    format: Literal["auto", "tau1", "tau2", "openai"] = "auto"
-    """The format of every input; `auto` tells it by each file's content."""
+    format: str = "auto"
+    """The format of every input, a name in `data.sources.SOURCES`; `auto` tells it by each file's content."""
     gold: list[str] = Field(default_factory=list)
     """Environments whose gold plans are executed. An unknown name is answered with those that are known."""
     tools: Path | None = None
@@ -36,6 +37,11 @@ class ImportConfig(Config):
     """Where the trajectories go, in the order of the inputs; their tool schemas go to `toolsets/` beside it."""
     rejected: Path | None = None
     """Where the records that were set aside go: file, record, reason, detail. Default: beside `out`, `*.rejected.jsonl`."""
+
+    @model_validator(mode="after")
+    def _known_format(self) -> ImportConfig:
+        known("trace format", ("auto", *SOURCES), self.format, "format")
+        return self
 
 
 CONFIG = ImportConfig

@@ -1,4 +1,4 @@
-"""The record of `graphs.jsonl`: a trajectory's graph, and how its values were told apart."""
+"""The record of `graphs.jsonl`: a trajectory's graph, and how its values were classified."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LiteralCounts(Record):
     """Where the literals come from: scalars of arguments and of the report."""
 
     task: int = 0
-    """It stands in the task's words."""
+    """It is in the task's words."""
     schema_word: int = 0
     """The tool's own schema names it, or it is true, false, null or the empty text."""
     weak: int = 0

@@ -1,4 +1,4 @@
-"""The recordings in a corpus: the trajectories of delegations that no environment can execute. They answer their own calls."""
+"""The recordings in a corpus: trajectories that no environment can execute. Their calls are answered from the recording."""
 
 from __future__ import annotations
 

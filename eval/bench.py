@@ -11,7 +11,7 @@ from eval.engine import Job
 from eval.executors import Executor
 from eval.report.model import ModelInfo
 from eval.trial import Trial
-from eval.trials import TrialMaker
+from eval.trial_maker import TrialMaker
 from graph_handoff.protocols import Protocol, Routing
 
 

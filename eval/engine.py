@@ -1,4 +1,4 @@
-"""The engine that runs trials: inspect-ai. One sample a trial; its log can be opened with `inspect view`."""
+"""The engine that runs trials: inspect-ai. One sample per trial; its log can be opened with `inspect view`."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class SuiteConfig(Config):
         for field, items in (("protocols", names), ("seeds", self.seeds), ("benchmarks", self.benchmarks)):
             for item, count in Counter[Any](items).items():
                 if count > 1:
-                    raise ConfigError(f"the same is given {count} times", field=field, found=item)
+                    raise ConfigError(f"is listed {count} times", field=field, found=item)
         EXECUTORS.known(self.executor, "executor")
         for place, name in enumerate(self.benchmarks):
             known("benchmark", BENCHMARKS, name, f"benchmarks.{place}")

@@ -83,7 +83,7 @@ def _prepare(make: Callable[[], Bench]) -> None:
 
 
 def _ready() -> None:
-    """Loaded."""
+    """A job without work: its result shows that the process has started."""
 
 
 def _trial(job: Job) -> Trial:
@@ -95,7 +95,7 @@ def _trial(job: Job) -> Trial:
 
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """Of this process, for all its trials."""
+    """The event loop of this process, shared by all its trials."""
     return asyncio.new_event_loop()
 
 

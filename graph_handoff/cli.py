@@ -1,4 +1,4 @@
-"""The command `handoff`: one command a stage, each a configuration class and a function that takes it.
+"""The command `handoff`: one command per stage, each a configuration class and a function that takes it.
 
 A stage lives in the package that does the work and is imported only when its command runs, so `handoff --help` stays quick.
 To add one: a module with `CONFIG` and `run(config)`, and a line in STAGES. Stages whose package is not in the wheel run from a
@@ -50,14 +50,14 @@ STAGES: dict[str, Stage] = {
     "show": Stage("data.show", "Show one trajectory or graph: terminal, HTML or SVG.", "input"),
     "corpus": Stage("data.corpus", "Turn graphs into a Hugging Face dataset, split by task.", "inputs", True),
     "train t5": Stage("training.t5.train", "Train the T5 graph autoencoder."),
-    "train sft": Stage("training.graph_writer.sft", "Teach a decoder model to write graphs, by the gold ones."),
-    "train grpo": Stage("training.graph_writer.grpo", "Train a graph writer on by GRPO, rewarded by what its graphs preserve."),
+    "train sft": Stage("training.graph_writer.sft", "Train a graph writer by supervised training on gold graphs."),
+    "train grpo": Stage("training.graph_writer.grpo", "Continue training a graph writer with GRPO."),
     "train lingua": Stage("training.lingua.train", "Train the token classifier for LLMLingua-2."),
     "train predictor": Stage("training.delta.train", "Collect the plan prototypes that a predictive delta corrects."),
     "train tfidf": Stage("training.tfidf", "Fit the word weights of TF-IDF, and choose how many words to keep."),
     "train router": Stage("training.router.train", "Train the classifier that chooses graph or prose, calibrate and export it."),
     "route": Stage("data.route", "Decide between graph and prose: one task, or every plan of a file.", "task"),
-    "curves": Stage("eval.curves", "Draw what training runs logged: one small chart a metric.", "runs", True),
+    "curves": Stage("eval.curves", "Draw what training runs logged: one small chart per metric.", "runs", True),
     "eval": Stage("eval.suite", "Run protocols x tasks x seeds to trial records."),
     "report": Stage("eval.reporting", "Build the report (HTML, Markdown, JSON) from trials.", "run"),
     "export t5": Stage("eval.export.t5", "Export a T5 autoencoder, to a folder and to the Hub.", "run"),

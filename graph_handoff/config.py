@@ -1,4 +1,4 @@
-"""Configurations: one frozen pydantic class a stage, read from YAML, changed by dotted overrides."""
+"""Configurations: one frozen pydantic class per stage, read from YAML, changed by dotted overrides."""
 
 from __future__ import annotations
 

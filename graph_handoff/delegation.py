@@ -85,7 +85,7 @@ class Toolset(Mapping[str, Tool]):
 
     @cached_property
     def short_names(self) -> Mapping[str, str]:
-        """Full name -> the fewest consecutive words of it that stand in no other tool's name; the name itself where none do."""
+        """Full name -> the fewest consecutive words of it that occur in no other tool's name; the name itself where none do."""
         words = {name: name.split("_") for name in self._tools}
         runs = {name: {"_".join(run) for run in _runs(parts)} for name, parts in words.items()}
         result = {}

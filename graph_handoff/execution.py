@@ -1,4 +1,4 @@
-"""Carry a plan out: run its steps in order, resolve references from real results, check guards.
+"""Execute a plan: run its steps in order, resolve references from real results, check guards.
 
 Nothing here knows a benchmark or a model: tools are a callable. A step that cannot run is a recorded outcome; the steps that need
 it are skipped, the others go on.

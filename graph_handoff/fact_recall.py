@@ -28,7 +28,7 @@ class Facts:
     tools: Mapping[str, int]
     """Calls of each tool."""
     values: Mapping[str, int]
-    """Literal argument values as they are spelled, selectors' values included, and how often each stands in the plan."""
+    """Literal argument values as they are spelled, selectors' values included, and how often each occurs in the plan."""
     order: tuple[tuple[Occurrence, Occurrence], ...]
     """Pairs of calls of which the second uses, or must follow, the first."""
 

@@ -14,7 +14,7 @@ _MADE_BY_FORMATS = re.compile(r"\d{1,2}|[aceptq]\d{1,4}")
 
 
 def unfaithful(text: str, sources: Iterable[str]) -> list[str]:
-    """Identifiers (`graph_handoff.identifiers`) in `text` that stand in none of the `sources`, each once, in order.
+    """Identifiers (`graph_handoff.identifiers`) in `text` that occur in none of the `sources`, each once, in order.
 
     `sources` are the texts that the handoff may draw on: the task, the plan, the tools' names. Spelling and case must agree,
     and within a source the identifier must not be a part of a longer word or number. Numbers below 100 and ids of a graph's

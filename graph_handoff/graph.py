@@ -53,7 +53,7 @@ class Graph:
     def from_json(cls, value: Any, *, reverse_depends_on: bool = False) -> Graph:
         """Read and validate. Raises GraphError.
 
-        With `reverse_depends_on` the ends of every depends_on edge are exchanged: the reading of the source paper's example,
+        With `reverse_depends_on` the ends of every depends_on edge are exchanged: the reading of the example in arXiv 2608.25277,
         where `src` runs first. It is never guessed.
         """
         return validate(_parse(value, reverse_depends_on))

@@ -185,7 +185,7 @@ def _replaced(plan: Plan, scalar: Callable[[Scalar], Scalar]) -> Plan:
 
 def foreign(plan: Plan, text: str, tools: Toolset) -> list[str]:
     """What a hidden plan says that it could not copy: identifiers and numbers that are no placeholder, no word of the schema, and
-    do not stand in the lifted text that the plan was written from. Each once, in order; empty for a faithful plan."""
+    do not occur in the lifted text that the plan was written from. Each once, in order; empty for a faithful plan."""
     known = tools.words
     found: dict[str, None] = {}
     for value in _said(plan):

@@ -126,7 +126,7 @@ RELATIONS: Mapping[Relation, RelationRule] = {
         _pairs((STEP_TYPES, STEP_TYPES)),
     ),
 }
-"""The direction of every relation. The source paper's example uses depends_on the other way round; see `Graph.from_json`."""
+"""The direction of every relation. The example in arXiv 2608.25277 uses depends_on the other way round; see `Graph.from_json`."""
 
 
 def json_schema() -> dict[str, Any]:

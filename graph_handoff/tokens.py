@@ -1,4 +1,4 @@
-"""Exact token counts, offline: o200k, whose data lies in the wheel of bpe-openai."""
+"""Exact token counts, offline: o200k, whose data is in the wheel of bpe-openai."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Trainers: one a file, over one shared run loop."""
+"""Trainers: one folder per family, over one shared run loop."""

@@ -1,6 +1,6 @@
 """A layered layout: which box goes where.
 
-A step stands in one block with the nodes that belong to it alone (its arguments and conditions); every other node is a block of
+A step is drawn in one block with the nodes that belong to it alone (its arguments and conditions); every other node is a block of
 its own. Blocks are put into layers by the order in which they run, an edge over several layers gets a place in each layer it
 crosses, and the order within the layers is improved until few edges cross. Sizes are in SVG user units (pixels at 100 %).
 """
@@ -18,7 +18,7 @@ ROW = 26.0
 """Height of a node."""
 ROW_GAP = 6.0
 SIDE = 74.0
-"""Free space on either side of a block; edge labels stand there."""
+"""Free space on either side of a block; edge labels are drawn there."""
 LANE = 14.0
 """Width of an edge that crosses a layer."""
 LAYER_GAP = 64.0
@@ -56,7 +56,7 @@ class Layout:
 
     blocks: list[Block]
     home: dict[str, Block]
-    """Node id -> the block it stands in."""
+    """Node id -> the block that holds it."""
     lanes: dict[Edge, list[Block]] = field(default_factory=dict)
     """The lanes of an edge between two blocks, from its source to its destination."""
     width: float = 0.0

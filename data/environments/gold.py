@@ -22,7 +22,7 @@ def replay_gold(name: str) -> Iterator[Trajectory]:
 
 
 def replay(environment: BenchmarkEnvironment, task: EnvTask) -> Trajectory:
-    """Carry out one task's gold plan in `environment`, which is left in the final state."""
+    """Execute one task's gold plan in `environment`, which is left in the final state."""
     environment.reset(task.id)
     messages = [Message(role="user", content=task.text)]
     for call in task.gold:

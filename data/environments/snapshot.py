@@ -1,4 +1,4 @@
-"""Databases that are put back in no time: records are shared until a write call reaches them.
+"""Databases with a fast reset: records are shared until a write call changes them (copy on write).
 
 A benchmark's tools change the records of a pydantic database in place. Copying or hashing a whole database for every
 trial costs far more than the trial. Here a process keeps one fresh database that nothing changes. Each live database

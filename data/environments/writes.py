@@ -1,4 +1,4 @@
-"""Which tools write: told by the user, by a hint of the schema, by what recordings show, and only then by the tool's name."""
+"""Which tools write: by the user's list, else a hint of the schema, else what recordings show, else the tool's name."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 No model takes part. The rules, in the order in which they are tried for each scalar of each argument:
 
-1. It stands in the task's own words: a literal.
+1. It is in the task's own words: a literal.
 2. An earlier result holds an equal value, and such a match says enough (`match_strength`): a reference to the earliest
    result that held it, by the best path (`data.labels.value_paths`). Where that path has a step that only the result tells (a key
    or an index), a later result that has a better path is taken instead.

@@ -1,6 +1,6 @@
-"""Which equal values tell of a flow, and which are equal by chance.
+"""Which equal values are evidence of data flow, and which are equal by chance.
 
-That a value stands in an earlier result says little where the value is short or common: "economy", "CA", 1, true. The rule
+That a value is in an earlier result says little where the value is short or common: "economy", "CA", 1, true. The rule
 sorts values by their form alone, so that it is the same for every trajectory whatever else is in the file:
 
 | grade  | values                                                                              | a match counts       |

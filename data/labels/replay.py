@@ -1,4 +1,4 @@
-"""Does a label hold? Execute it in the real environment, also in other orders and with a step left out."""
+"""Checks of a label: execute it in the real environment, also in other orders and with a step left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a value stands in a tool's answer, and how a planner can best say so."""
+"""Where a value is in a tool's answer, and which path a planner can best write for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graph_handoff.reference import MAX_PATH, PathStep, Select, format_path
 from graph_handoff.scalar import Scalar, same
 
 RawPath = tuple[str | int, ...]
-"""Keys and indices, as they stand in the answer."""
+"""Keys and indices, as they are in the answer."""
 
 MAX_PLACES = 24
 """Places of one value in one answer that are looked at, in the answer's order."""
@@ -38,9 +38,9 @@ class PathKind(IntEnum):
     PLAIN = 0
     """A field's name, which the tool's documentation tells."""
     SELECTOR = 1
-    """The element with such attributes; their values stand in the task's words."""
+    """The element with such attributes; their values are in the task's words."""
     TASK_KEY = 2
-    """A key that is data, and stands in the task's words."""
+    """A key that is data, and is in the task's words."""
     DATA_KEY = 3
     """A key that is data, and only the answer tells it."""
     INDEX = 4
@@ -199,7 +199,7 @@ def _choose(node: Any, step: str | int, wanted: Any, words: Words) -> tuple[Path
 def find_selector(elements: list[Any], position: int, wanted: Any, words: Words) -> Select | None:
     """The fewest conditions that only this element meets, then the shortest; None where its attributes do not single it out.
 
-    A condition's value stands in the task's words; it is the value as it stands in the answer.
+    A condition's value is in the task's words; it is spelled as in the answer.
     """
     conditions = []
     for keys, value in _attributes(elements[position]):

@@ -46,7 +46,7 @@ def _form(words: list[str]) -> Form:
 
 @lru_cache(maxsize=20_000)
 def _forms(value: str | float) -> tuple[Form, ...]:
-    """The ways in which a value may stand in a text; a date also as `may 20`, `20 may`, `20 of may`, `oct 5`."""
+    """The ways in which a text may spell a value; a date also as `may 20`, `20 may`, `20 of may`, `oct 5`."""
     if not isinstance(value, str):
         return (_form(split_words(repr(abs(value)))),)
     words = split_words(value) if len(value) <= _LONG_VALUE else []
@@ -76,7 +76,7 @@ class Words:
             self._unread.append(text)
 
     def __contains__(self, value: Any) -> bool:
-        """Whether the words of a text, or the digits of a number, occur there in a row. Nothing else ever does."""
+        """Whether the words of a text, or the digits of a number, occur in a row in a text. False for other types."""
         if not isinstance(value, (str, int, float)) or isinstance(value, bool):
             return False
         if self._unread:

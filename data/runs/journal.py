@@ -1,4 +1,4 @@
-"""A journal: a file to which a job adds what it has finished, line by line, so that a killed job goes on where it was."""
+"""A journal: a file to which a job adds what it has finished, line by line, so that a killed job resumes where it was."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Journal:
         return sum(1 for _ in self)
 
     def append(self, lines: bytes) -> None:
-        """Add whole lines; they are with the operating system on return. Raises OutputError."""
+        """Add whole lines; they have been handed to the operating system on return. Raises OutputError."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as stream:

@@ -1,4 +1,4 @@
-"""Trace formats: a table of them, and the format of a file told by its content.
+"""Trace formats: a table of them, and detection of the format of a file by its content.
 
 To add one: a module with `sniff` and `read` (`data.sources.base.Source`), and a line in SOURCES.
 """

@@ -1,4 +1,4 @@
-"""What a passenger may want: each wish as a write with its real arguments, and in words."""
+"""What a passenger may want: each wish as a write with its real arguments, and as text."""
 
 from __future__ import annotations
 

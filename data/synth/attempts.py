@@ -51,7 +51,7 @@ def sample_trajectory(env_name: str, seed: int, number: int) -> Trajectory:
     """The plan of one attempt, executed from the benchmark's fresh state. The same arguments give the same trajectory.
 
     The user's message is the task; each call follows with its real result; a last message tells the user what they asked to
-    be told, one item a line. The plan stands in `task.gold`, for it is the task's own. Raises DiscardedError.
+    be told, one item a line. The plan is in `task.gold`, for it is the task's own. Raises DiscardedError.
     """
     sampler, environment = _sampler(env_name)
     # Of a task, only the state in which it begins matters: in these domains it is the fresh database.

@@ -1,4 +1,4 @@
-"""What all samplers share: the database they look at, the users they must not, and the recorder of real calls."""
+"""What all samplers share: the database, the held-out users that they leave out, and the recorder of real calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a customer of the shop may want of an order: each wish as a write with its real arguments, and in words."""
+"""What a customer of the shop may want of an order: each wish as a write with its real arguments, and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmarks: one adapter a file. An adapter gives the tasks as delegations and the environment that scores them.
+"""Benchmarks: one adapter per file. An adapter gives the tasks as delegations and the environment that scores them.
 
 To add one: a file with its `ADAPTERS`, and a line here.
 """

@@ -1,4 +1,4 @@
-"""Own traces: any labelled graphs as delegations, and an environment of nothing but their recordings as judge."""
+"""Own traces: any labelled graphs as delegations, judged by their recordings alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tau-bench (tau2): the labelled gold plans as delegations, the real environment as judge."""
+"""tau-bench (tau2): the labelled gold plans as delegations, scored by the real environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executors: one a file. The scripted one executes plans without a model; others ask models."""
+"""Executors: one per file. The scripted one executes plans without a model; others ask models."""
 
 from __future__ import annotations
 

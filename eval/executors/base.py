@@ -1,7 +1,7 @@
-"""What an executor is: the one who gets a handoff and does what it says.
+"""What an executor is: it receives a handoff and acts on it.
 
-To add one: a module with a class that has the members of `Executor`, named in a suite's configuration as `module:Class`, or by a
-line in `eval.executors.EXECUTORS`.
+To add one: a module with a class that derives from `Executor`, named in a suite as `module:Class`, or by a line in
+`eval.executors.EXECUTORS`.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Executor(ABC):
 
     @abstractmethod
     async def run(self, delegation: Delegation, received: Received, environment: Environment) -> Outcome:
-        """Act on the handoff in `environment`, which stands where the task begins and is nobody else's meanwhile.
+        """Act on the handoff in `environment`, which is in the task's initial state and not shared.
 
         Of the delegation an executor may read the tools and the context; task and graph are what the handoff stands for. Raises
         ExecutorError, and EnvironmentCallError where the environment broke: both are recorded with the trial.

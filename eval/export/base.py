@@ -1,4 +1,4 @@
-"""What can be exported: a kind of model, one file each, and the configuration that they share."""
+"""What can be exported: one kind of model per file, and the configuration that they share."""
 
 from __future__ import annotations
 

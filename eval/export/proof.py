@@ -1,4 +1,4 @@
-"""Does it load, and does it still say the same? Logits on fixed inputs, by transformers alone, and by ONNX Runtime."""
+"""Checks that an export loads with the same output: logits on fixed inputs, by transformers alone, and by ONNX Runtime."""
 
 from __future__ import annotations
 

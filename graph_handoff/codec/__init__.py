@@ -1,4 +1,4 @@
-"""Codecs: one lossless text form of a graph a file.
+"""Codecs: one lossless text form of a graph per file.
 
 A codec is two functions: `encode(graph, tools) -> str` and `decode(text, tools) -> Graph`, with `decode(encode(g)) == g`. To add
 one, write its module and name it in CODECS.

@@ -1,6 +1,6 @@
 """Compact NGH: the same graph, one line a step, with everything left out that the receiver can derive.
 
-Both sides know the tools, so a tool is named by the fewest words that tell it apart and its arguments stand in the order of
+Both sides know the tools, so a tool is named by the fewest words that tell it apart and its arguments are in the order of
 its schema. What a plan implies (argument nodes, entities, dependency edges, a goal that repeats the last steps) is rebuilt.
 
     # goal                          only where it is not the default

@@ -1,4 +1,4 @@
-"""JSON: the graph as the source paper writes it, minified."""
+"""JSON: the graph as the paper (arXiv 2608.25277) writes it, minified."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from typing import Any
 
 from graph_handoff.delegation import Toolset
 from graph_handoff.errors import InputError
+from graph_handoff.linearization.constraint import END_TOKEN
 from graph_handoff.linearization.grammar import LINE, MARKS
 from graph_handoff.linearization.lines import PlanLine
 from graph_handoff.linearization.memory import NEW
@@ -23,7 +24,6 @@ from graph_handoff.linearization.writer import census, key_word, name_word
 from graph_handoff.plan import Plan
 from graph_handoff.scalar import Scalar, dumps
 
-PAD = 0
 MAX_PHRASE = 24
 MAX_SHAPE = 24
 _RUN = re.compile(r"\d+|[^\W\d_]+|\s+|_|.", re.DOTALL)
@@ -33,7 +33,7 @@ Phrase = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Ids: 0 pads, then the phrases, then the shapes, then the known values."""
+    """Ids: END_TOKEN, then the phrases, then the shapes, then the known values."""
 
     phrases: tuple[Phrase, ...]
     """Runs of words that are one token; every word alone is among them."""
@@ -59,7 +59,7 @@ class Vocabulary:
 
     @property
     def output_size(self) -> int:
-        """Ids below this can be generated: padding and the phrases."""
+        """Ids below this can be generated: END_TOKEN and the phrases."""
         return 1 + len(self.phrases)
 
     @cached_property
@@ -72,17 +72,16 @@ class Vocabulary:
         shapes = {text: number for number, text in enumerate(self.shapes, first)}
         return shapes, {text: number for number, text in enumerate(self.values, first + len(shapes))}
 
-    def encode(self, words: Sequence[str], split: Callable[[], bool] | None = None) -> list[int]:
+    def encode(self, words: Sequence[str]) -> list[int]:
         """Ids of a line's words, the closing <line> included by the caller. The longest phrase that fits is taken.
 
-        `split()` true at a phrase of several words passes it over for a shorter one: training on both makes a model that can
-        write what it never saw as one phrase. Raises KeyError for a word that the vocabulary does not have.
+        Raises KeyError for a word that the vocabulary does not have.
         """
         ids, at = [], 0
         while at < len(words):
             for length in range(min(MAX_PHRASE, len(words) - at), 0, -1):
                 found = self._phrase_ids.get(tuple(words[at : at + length]))
-                if found is not None and (length == 1 or split is None or not split()):
+                if found is not None:
                     ids.append(found)
                     at += length
                     break
@@ -95,9 +94,9 @@ class Vocabulary:
         return self.phrases[token - 1]
 
     def features(self, value: Scalar) -> tuple[int, int]:
-        """What the receiver knows of a value before it decodes: the ids of its shape and of itself, 0 where unknown."""
+        """What the receiver knows of a value before it decodes: the ids of its shape and of itself, END_TOKEN where unknown."""
         shapes, values = self._feature_ids
-        return shapes.get(shape(value), PAD), values.get(_text(value), PAD)
+        return shapes.get(shape(value), END_TOKEN), values.get(_text(value), END_TOKEN)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON."""

@@ -1,4 +1,4 @@
-"""Protocols: one way to write a handoff a file.
+"""Protocols: one way to write a handoff per file.
 
 To add one: a module with a class that derives from `Protocol`, and a line in PROTOCOLS. One of another package needs no line: its
 name is its `module:Class`.

@@ -1,4 +1,4 @@
-"""The graph itself on the wire: NGH as JSON, NGH in compact form, and NGH with a receiver that was not told how to read it."""
+"""The graph itself on the wire: NGH as JSON, NGH in compact form, and NGH without instructions for the receiver."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Routed(Protocol):
         return self.router.route(delegation)
 
     def instructions(self, tools: Toolset) -> str:
-        """For a receiver that is told once for all: how to read a graph. Prose needs nothing."""
+        """For a receiver that gets one set of instructions for all handoffs: how to read a graph. Prose needs none."""
         return self.graph.instructions(tools)
 
     def instructions_for(self, handoff: Handoff, tools: Toolset) -> str:

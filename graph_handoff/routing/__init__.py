@@ -1,4 +1,4 @@
-"""Routing: who decides, before a delegation is sent, whether it goes as a graph or as prose. One router a file.
+"""Routing: who decides, before a delegation is sent, whether it goes as a graph or as prose. One router per file.
 
 To add one: a module with a class that derives from `Router`, and a line in ROUTERS. One of another package needs no line:
 its name is its `module:Class`.

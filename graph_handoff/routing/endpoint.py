@@ -10,7 +10,7 @@ from graph_handoff.extras import Extra
 
 PACKAGES = Extra("router", "a language model over HTTP")
 KEY = "OPENAI_API_KEY"
-"""The environment variable with the key, where the host wants one: it never stands in a configuration."""
+"""The environment variable with the key, where the host wants one: it is never part of a configuration."""
 MAX_ANSWER = 16
 """Tokens that an answer may have."""
 

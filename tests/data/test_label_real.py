@@ -1,4 +1,4 @@
-"""Labels of real trajectories, carried out in the real environments."""
+"""Labels of real trajectories, executed in the real environments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a value stands in an answer, and the way that is chosen to say so."""
+"""Where a value is in an answer, and which path is chosen for it."""
 
 from __future__ import annotations
 

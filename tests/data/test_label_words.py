@@ -1,4 +1,4 @@
-"""The task's own words, and which equal values tell of a flow."""
+"""The task's own words, and which equal values are evidence of data flow."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ from pathlib import Path
 sys.path[:0] = ["tests/eval"]
 from toy_benchmark import benchmark
 from eval import suite
-from eval.trials import TrialMaker
+from eval.trial_maker import TrialMaker
 import time
 suite.load_benchmark = lambda name, inputs: benchmark(name, 10)
 trial = TrialMaker.trial

@@ -1,4 +1,4 @@
-"""The suite: every job once, a stopped run goes on to the same file, another configuration is refused."""
+"""The suite: every job once, a stopped run resumes to the same file, another configuration is refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eval.engine import Job
 from eval.report.model import SuiteInfo
 from eval.suite import ProtocolSpec, SuiteConfig
 from eval.trial import Trial, read_trials
-from eval.trials import TrialMaker
+from eval.trial_maker import TrialMaker
 from graph_handoff.config import load_config
 from graph_handoff.errors import ConfigError, HandoffError, OutputError
 from training.run_loop import EXIT_STOPPED, StoppedError
@@ -149,9 +149,9 @@ def test_a_trial_that_breaks_outside_stops_the_run_with_its_reason(config: Suite
     ("change", "message"),
     [
         ({"family": ["ngh", "t6"]}, "field family: unknown protocol of this suite; found 't6'; allowed: nl, "),
-        ({"protocols": ["nl", "nl"]}, "field protocols: the same is given 2 times; found 'nl'"),
+        ({"protocols": ["nl", "nl"]}, "field protocols: is listed 2 times; found 'nl'"),
         ({"protocols": ["ngh"]}, "field baseline: unknown protocol of this suite; found 'nl'; allowed: ngh"),
-        ({"seeds": [0, 0]}, "field seeds: the same is given 2 times; found 0"),
+        ({"seeds": [0, 0]}, "field seeds: is listed 2 times; found 0"),
         ({"seeds": []}, "field seeds: needs at least 1"),
         (
             {"benchmarks": ["tau2-retial"]},

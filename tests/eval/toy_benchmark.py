@@ -10,7 +10,7 @@ from data.environments.base import CallResult, EnvironmentCallError, Score
 from eval.benchmarks.base import Benchmark
 from eval.executors import load_executor
 from eval.trial import Trial
-from eval.trials import TrialMaker
+from eval.trial_maker import TrialMaker
 from graph_handoff.delegation import Delegation, Tool, Toolset
 from graph_handoff.plan import Effect, Guard, Plan, Step
 from graph_handoff.reference import Reference, Select

@@ -67,7 +67,7 @@ def lingua(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def assert_in_order(short: str, text: str) -> None:
-    """Every word of `short` stands in the text, one after the other."""
+    """Every word of `short` is in the text, in the same order."""
     at = 0
     for word in short.split():
         at = text.index(word, at) + len(word)

@@ -1,4 +1,4 @@
-"""Spans: together they are the text, and what is kept of it stands in it."""
+"""Spans: together they are the text, and what is kept of it is in it."""
 
 from __future__ import annotations
 

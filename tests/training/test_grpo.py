@@ -23,8 +23,8 @@ from graph_handoff.plan import Plan
 from graph_handoff.protocols.graph_writer.model import GraphWriter
 from graph_handoff.protocols.graph_writer.protocol import Rl
 from training.graph_writer import grpo, sft
+from training.graph_writer.common import load_cases
 from training.graph_writer.rewards import Case, Failed, RewardError, Scored, graph_f1
-from training.graph_writer.writing import load_cases
 from training.run_loop import StoppedError
 
 ROOT = Path(__file__).parents[2]

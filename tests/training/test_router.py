@@ -1,4 +1,4 @@
-"""Training the distilled router: splits, targets, and a run that is stopped and goes on."""
+"""Training the distilled router: splits, targets, and a run that is stopped and resumed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy_corpus import SCHEMAS, plan, row, save
 
-from data.delegations import OWN, RoutingTask, routing_tasks
+from data.routing_tasks import OWN, RoutingTask, routing_tasks
 from graph_handoff import load_router
 from graph_handoff.delegation import Delegation, Toolset
 from graph_handoff.errors import ConfigError, InputError

@@ -21,8 +21,7 @@ from graph_handoff.console import say, table
 from graph_handoff.errors import ConfigError
 from graph_handoff.files import write_text
 from graph_handoff.protocols.graph_writer.model import GraphWriter, load_settings
-from training.graph_writer.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, fidelity_of, score
-from training.graph_writer.writing import (
+from training.graph_writer.common import (
     WriterConfig,
     adapter,
     as_dataset,
@@ -34,6 +33,7 @@ from training.graph_writer.writing import (
     shared_training,
     summary,
 )
+from training.graph_writer.rewards import PARTS, Case, Failed, Fidelity, RewardError, Scored, fidelity_of, score
 from training.run_loop import finish, last_checkpoint, open_run, shared_arguments, step_of, train
 from training.statistics import estimate
 

@@ -1,4 +1,4 @@
-"""`handoff train sft`: teach a decoder model to write graphs, by the gold ones. The warm start of `handoff train grpo`."""
+"""`handoff train sft`: supervised training of a graph writer on gold graphs. The warm start of `handoff train grpo`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters
 from graph_handoff.console import say, table
 from graph_handoff.protocols.graph_writer.model import GraphWriter
-from training.graph_writer.rewards import Case, graph_f1
-from training.graph_writer.writing import (
+from training.graph_writer.common import (
     WriterConfig,
     adapter,
     as_dataset,
@@ -21,6 +20,7 @@ from training.graph_writer.writing import (
     shared_training,
     summary,
 )
+from training.graph_writer.rewards import Case, graph_f1
 from training.run_loop import finish, open_run, shared_arguments, train
 
 

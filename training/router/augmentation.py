@@ -1,4 +1,4 @@
-"""New training tasks for the router, put together from the sentences of those that there are.
+"""New training tasks for the router, composed of sentences of the existing ones.
 
 A teacher that costs nothing can decide as many as wanted, and from these the classifier learns which words decide and which only
 stand beside them.
@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from data.delegations import RoutingTask
+from data.routing_tasks import RoutingTask
 from graph_handoff.delegation import Delegation
 from graph_handoff.routing import Router
 

@@ -1,4 +1,4 @@
-"""Calibration: what a score of 0.8 is worth, and from which score on a decision is made.
+"""Calibration: how often a score of 0.8 is right, and the score from which a delegation goes as a graph.
 
 Everything here takes plain lists: `margins` are differences of logits (graph minus prose), `scores` beliefs in [0, 1], `targets`
 shares in [0, 1] in which the graph is right (a hard label is 0 or 1).

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from data.delegations import RoutingTask
+from data.routing_tasks import RoutingTask
 from data.runs.folder import TRIALS_FILE
 from graph_handoff.delegation import Delegation
 from graph_handoff.errors import InputError
@@ -177,7 +177,7 @@ def split_tasks(tasks: Sequence[RoutingTask], held_out: Sequence[str], seed: int
 
 
 def fill(grouped: dict[str, list[list[RoutingTask]]]) -> None:
-    """Of few tasks a split may have got none: it then takes the smallest group of the training tasks, if they have another."""
+    """With few tasks a split can be empty; it then takes the smallest group of the training tasks, if they have another."""
     for parts in grouped.values():
         if not parts and len(grouped["train"]) > 1:
             smallest = min(grouped["train"], key=len)
@@ -195,7 +195,7 @@ def _part(key: str) -> str:
 
 
 def check_disjoint(splits: Mapping[str, Iterable[str]]) -> None:
-    """Raises InputError where a text stands in two splits."""
+    """Raises InputError where a text is in two splits."""
     home: dict[str, str] = {}
     for name, texts in splits.items():
         for text in texts:
@@ -211,7 +211,7 @@ def split_hash(examples: Iterable[RoutingExample]) -> str:
 
 
 def counted(splits: Mapping[str, Sequence[RoutingExample]]) -> dict[str, Any]:
-    """What stands in each split, for the run's metrics and the router's settings."""
+    """What each split holds, for the run's metrics and the router's settings."""
     return {
         name: {
             "tasks": len(part),

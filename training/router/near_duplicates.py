@@ -1,4 +1,4 @@
-"""Which texts say the same, or nearly. Such tasks must not stand in two splits: one is learnt from, the other judges that."""
+"""Near-duplicate texts. Such tasks must be in the same split, so that no test task is nearly a training task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose decisions a router learns: a router that is asked, or decisions on record.
+"""Whose decisions a router learns: a router that is asked, or recorded decisions.
 
 Answers that cost tokens are written down as they come, so that a run that was stopped pays for nothing twice, and learns from the
 same answers.

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from data.delegations import CORPUS, DOMAINS, OWN, PUBLIC, SOURCES, RoutingTask, routing_tasks
+from data.routing_tasks import CORPUS, DOMAINS, OWN, PUBLIC, SOURCES, RoutingTask, routing_tasks
 from data.runs.folder import TRIALS_FILE
 from graph_handoff.artefacts import MODEL_FOLDER, count_parameters, folder_with
 from graph_handoff.console import say, table, warn

@@ -1,4 +1,4 @@
-"""LLMLingua-2 behind one door: all contact with the `llmlingua` package is in this module.
+"""The wrapper of LLMLingua-2: only this module uses the `llmlingua` package.
 
 The library reseeds the global random generators, downloads a tokenizer for its own statistics, lets a model bring code, tells the
 tokenizer's family from a part of the model's name, uses BERT's special tokens for every model, and pads each chunk to 512 tokens.
@@ -148,7 +148,7 @@ def _mean(scores: Sequence[float], text: str, span: Span) -> float:
 
 
 def _aligned(chunk: str, labelled: str) -> Iterator[tuple[int, int, float]]:
-    """Where the library's words stand in the chunk. A word that its tokenizer spells in another way is passed over."""
+    """Where the library's words are in the chunk. A word that its tokenizer spells in another way is passed over."""
     text = chunk.lower() if len(chunk.lower()) == len(chunk) else chunk
     at = 0
     for entry in labelled.split(_WORD_STOP):

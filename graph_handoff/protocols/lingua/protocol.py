@@ -1,4 +1,4 @@
-"""LLMLingua-2: the prose plan without the words that a token classifier holds for unneeded.
+"""LLMLingua-2: the prose plan without the words that a token classifier drops.
 
 The classifier is the published one (`model` and `revision`), or a run of `handoff train lingua`, which learned from graphs which
 words are needed. docs/lingua.md has both.

@@ -1,4 +1,4 @@
-"""A reader for formats that have no formal one: prose, keywords, JSON in the hands of one who was not told how to read it.
+"""A reader for formats that have no formal one: prose, keywords, and JSON without instructions.
 
 It knows the tools and some English function words, and no format's templates. docs/reader.md says what it can and cannot do;
 in short:
