@@ -56,14 +56,18 @@ def as_functions(schemas: Iterable[Any]) -> tuple[Schema, ...]:
 
 
 def read_tools(path: Path) -> tuple[Schema, ...]:
-    """The tools of a file: a JSON list of schemas, or an object with such a list in `tools` (what MCP's `tools/list` answers).
+    """The tools of a file: a JSON list of schemas, or an object with such a list in `tools` (the result of MCP's `tools/list`),
+    also as the `result` of a JSON-RPC response.
 
     Raises InputError.
     """
     value = read_json(path)
-    listed = value.get("tools") if isinstance(value, dict) else value
+    answer = value["result"] if isinstance(value, dict) and isinstance(value.get("result"), dict) else value
+    listed = answer.get("tools") if isinstance(answer, dict) else answer
     if not isinstance(listed, list):
-        raise InputError("must hold a list of tool schemas", file=path, found=value)
+        raise InputError(
+            "must hold a list of tool schemas", file=path, found=value, allowed="a list, or an object with one in `tools`"
+        )
     try:
         schemas = as_functions(listed)
         Toolset.from_schemas(schemas)
@@ -75,6 +79,10 @@ def read_tools(path: Path) -> tuple[Schema, ...]:
 def toolset_hash(schemas: Iterable[Any]) -> str:
     """The name of a toolset: hex SHA-256 of its schemas in OpenAI's function form. Raises InputError."""
     return hashlib.sha256(orjson.dumps(as_functions(schemas))).hexdigest()
+
+
+class MissingToolsetError(InputError):
+    """The file of a toolset cannot be read: nothing that needs it can be used."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,10 @@ class ToolsetStore:
 
 @functools.lru_cache(maxsize=256)
 def _read(path: Path) -> tuple[Schema, ...]:
-    schemas = read_json(path, ADVICE)
+    try:
+        schemas = read_json(path, ADVICE)
+    except InputError as error:
+        raise MissingToolsetError(error.problem, file=path) from error
     if not isinstance(schemas, list) or toolset_hash(schemas) != path.stem:
         raise InputError("is not the toolset that its name says: it was changed or damaged", file=path)
     return tuple(schemas)

@@ -246,7 +246,18 @@ def group_usage(group: str) -> str:
 
 def main() -> None:
     """Entry point. The exit codes are in USAGE."""
-    words = sys.argv[1:]
+    try:
+        try:
+            run(sys.argv[1:])
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has closed it, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def run(words: list[str]) -> None:
+    """Run one command line; ends the process with its exit code."""
     if not words or words[0] in ("-h", "--help"):
         print(usage())
         sys.exit(0 if words else 2)
@@ -266,6 +277,8 @@ def main() -> None:
     except KeyboardInterrupt:
         warn("handoff: stopped; nothing half-written is left")
         sys.exit(130)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         warn(f"handoff: {error}")
         sys.exit(4)

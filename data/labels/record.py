@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from data.labelled import LabelledGraph, WordsOf
 from data.labels.dataflow import LabelError, label
 from data.labels.domain_facts import facts_of
-from data.toolsets import ToolsetStore
+from data.toolsets import MissingToolsetError, ToolsetStore
 from data.trajectory import SAMPLED, Trajectory, closure_problem
 from graph_handoff.errors import InputError, shorten
 from graph_handoff.graph import MAX_DEPTH, Graph
@@ -52,7 +52,7 @@ def label_trajectory(
 def label_line(
     line: bytes, number: int, words: WordsOf, drop_errors: bool, toolsets: ToolsetStore | None = None
 ) -> LabelledGraph | LabelRejected:
-    """Label one line of a `trajectories.jsonl`, whose `toolsets` lie beside it."""
+    """Label one line of a `trajectories.jsonl`, whose `toolsets` are beside it. Raises MissingToolsetError."""
     try:
         trajectory = Trajectory.model_validate_json(line)
     except ValidationError as error:
@@ -65,6 +65,8 @@ def label_line(
         return _label(trajectory, words, drop_errors, toolsets)
     except _RefusedError as refused:
         return LabelRejected(number, trajectory.id, *refused.args)
+    except MissingToolsetError:
+        raise  # no fault of the record
     except (LabelError, InputError) as error:
         return LabelRejected(number, trajectory.id, NO_LABEL, str(error))
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from data.toolsets import ToolsetStore, as_function, read_tools, toolset_hash
+from data.labels.record import label_line
+from data.toolsets import MissingToolsetError, ToolsetStore, as_function, read_tools, toolset_hash
 from graph_handoff.errors import InputError
 
 PARAMETERS = {"type": "object", "properties": {"to": {"type": "string"}, "from": {"type": "string"}}}
@@ -72,3 +73,27 @@ def test_tools_are_read_from_a_file(wrap: Any, tmp_path: Path) -> None:
     path.write_text('"no"')
     with pytest.raises(InputError, match="must hold a list"):
         read_tools(path)
+
+
+def test_a_json_rpc_response_is_read_as_its_result(tmp_path: Path) -> None:
+    tools = [{"name": "find", "inputSchema": {"type": "object", "properties": {"q": {"type": "string"}}}}]
+    forms = [tools, {"tools": tools}, {"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}]
+    read = []
+    for number, form in enumerate(forms):
+        path = tmp_path / f"{number}.json"
+        path.write_text(json.dumps(form))
+        read.append(read_tools(path))
+    assert read[0] == read[1] == read[2]
+    assert read[0][0]["function"]["name"] == "find"
+
+
+def test_a_missing_toolset_ends_labelling_and_is_no_fault_of_the_record(tmp_path: Path) -> None:
+    trajectory = {
+        "id": "t/1",
+        "source": "openai",
+        "task": {"id": "1", "text": "Find it.", "domain": "d"},
+        "messages": [{"role": "user", "content": "Find it."}],
+        "toolset": "0" * 64,
+    }
+    with pytest.raises(MissingToolsetError, match=r"toolsets/0+\.json: cannot read"):
+        label_line(json.dumps(trajectory).encode(), 1, "task", True, ToolsetStore(tmp_path))

@@ -162,3 +162,9 @@ def test_what_a_stage_raises_becomes_an_exit_code(
         cli.main()
     assert stopped.value.code == code
     assert capsys.readouterr().err.startswith("handoff: ")
+
+
+def test_a_reader_that_closes_the_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m graph_handoff --help | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("0", "")
