@@ -92,8 +92,8 @@ def build(config: CorpusConfig) -> tuple[list[dict[str, Any]], Counter[str]]:
             tools = toolsets.toolset(record.toolset) if record.toolset is not None else None
             if tools is None:
                 dropped[NO_TOOLSET] += 1
-            elif not _called(record.graph) <= tools.keys():
-                dropped[UNKNOWN_TOOL] += 1
+            elif unknown := _called(record.graph) - tools.keys():
+                dropped[f"{UNKNOWN_TOOL}: {', '.join(sorted(unknown))}"] += 1
             else:
                 rows.append(_row(record, assign(record, config), tools, prose, config.prose_seed))
     if not rows:

@@ -113,7 +113,15 @@ def as_record(value: Any, kind: type[M], path: str | Path, number: int) -> M:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         found = first["input"] if isinstance(first["input"], str | int | float | bool | None) else None
-        raise InputError(first["msg"], file=path, record=number, field=field, found=found) from None
+        problem = _UNFIT.get(first["type"], first["msg"])
+        raise InputError(problem, file=path, record=number, field=field, found=found) from None
+
+
+_UNFIT = {
+    "extra_forbidden": "unknown field: another stage wrote this file, or another version of the project; write it again",
+    "missing": "the field is missing: another stage wrote this file, or another version of the project",
+}
+"""pydantic's types of errors that tell of a file of another kind."""
 
 
 def sha256_file(path: str | Path) -> str:

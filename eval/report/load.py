@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from data.runs.folder import SUITE_FILE, TRIALS_FILE
 from eval.report.model import Published, SuiteInfo
 from eval.trial import Trial, read_trials
+from graph_handoff.artefacts import MANIFEST_FILE, read_manifest
 from graph_handoff.config import checked, parse_yaml
 from graph_handoff.errors import InputError, did_you_mean
 from graph_handoff.files import read_json, sha256_file
@@ -33,7 +34,7 @@ def load_evaluation(folder: Path) -> Evaluation:
         raise InputError("no such run folder; `handoff eval` writes one", file=folder)
     for name in (SUITE_FILE, TRIALS_FILE):
         if not (folder / name).is_file():
-            raise InputError(f"the run folder has no {name}; `handoff eval` writes it", file=folder)
+            raise InputError(f"the run folder has no {name}; {_advice(folder)}", file=folder)
     suite = read_suite(folder / SUITE_FILE)
     path = folder / TRIALS_FILE
     trials = sorted(_checked(suite, path), key=lambda trial: trial.key)
@@ -44,6 +45,14 @@ def load_evaluation(folder: Path) -> Evaluation:
         if (benchmark, suite.baseline) not in present:
             raise InputError(f"no trial of the baseline {suite.baseline!r} on {benchmark}", file=path)
     return Evaluation(suite, tuple(trials), sha256_file(path), sha256_file(folder / SUITE_FILE))
+
+
+def _advice(folder: Path) -> str:
+    """What to do about a run folder that holds no finished evaluation."""
+    stage = read_manifest(folder).get("stage") if (folder / MANIFEST_FILE).is_file() else None
+    if stage == "eval":
+        return "the evaluation is not finished: give its command again"
+    return f"this is a run of `handoff {stage}`, not of `handoff eval`" if stage else "`handoff eval` writes it"
 
 
 def read_suite(path: Path) -> SuiteInfo:

@@ -161,7 +161,7 @@ def test_a_benchmarks_tasks_keep_their_side() -> None:
 def test_a_call_that_no_schema_describes_is_left_out_and_counted(tmp_path: Path) -> None:
     name = ToolsetStore(tmp_path).add([{"name": "other"}])
     write_graphs(tmp_path / "graphs.jsonl", [record("openai", "1", 1, "shop", toolset=name)])
-    with pytest.raises(InputError, match="1 left out: a call of a tool that its schemas do not describe"):
+    with pytest.raises(InputError, match="1 left out: a call of a tool that its schemas do not describe: "):
         corpus.run(CorpusConfig(inputs=(tmp_path / "graphs.jsonl",), out=tmp_path / "corpus"))
 
 

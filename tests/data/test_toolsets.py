@@ -10,6 +10,7 @@ import pytest
 
 from data.labels.record import label_line
 from data.toolsets import MissingToolsetError, ToolsetStore, as_function, read_tools, toolset_hash
+from data.trajectory import read_trajectories
 from graph_handoff.errors import InputError
 
 PARAMETERS = {"type": "object", "properties": {"to": {"type": "string"}, "from": {"type": "string"}}}
@@ -97,3 +98,12 @@ def test_a_missing_toolset_ends_labelling_and_is_no_fault_of_the_record(tmp_path
     }
     with pytest.raises(MissingToolsetError, match=r"toolsets/0+\.json: cannot read"):
         label_line(json.dumps(trajectory).encode(), 1, "task", True, ToolsetStore(tmp_path))
+
+
+@pytest.mark.parametrize(("changes", "message"), [({"tools": []}, "field tools: unknown field"), ({"task": None}, "field task")])
+def test_a_file_of_another_version_is_told_as_such(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    record = {"id": "t/1", "source": "openai", "task": {"id": "1", "text": "x", "domain": "d"}, "messages": [], **changes}
+    path = tmp_path / "trajectories.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    with pytest.raises(InputError, match=message):
+        list(read_trajectories(path))

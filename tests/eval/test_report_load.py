@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,11 @@ def edit_trials(folder: Path, **update: Any) -> None:
     (folder / "trials.jsonl").write_bytes(b"\n".join(orjson.dumps(record) for record in records))
 
 
+def unfinished(folder: Path, stage: str) -> None:
+    (folder / "suite.json").unlink()
+    (folder / "manifest.json").write_text(json.dumps({"stage": stage}))
+
+
 def repeat_a_trial(folder: Path) -> None:
     data = (folder / "trials.jsonl").read_bytes()
     (folder / "trials.jsonl").write_bytes(data + data.splitlines()[-1])
@@ -44,6 +50,8 @@ def drop_the_baseline(folder: Path) -> None:
     [
         (lambda f: (f / "trials.jsonl").unlink(), "has no trials.jsonl"),
         (lambda f: (f / "suite.json").unlink(), "has no suite.json"),
+        (lambda f: unfinished(f, "eval"), "is not finished: give its command again"),
+        (lambda f: unfinished(f, "train t5"), "a run of `handoff train t5`, not of `handoff eval`"),
         (lambda f: (f / "trials.jsonl").write_bytes(b""), "holds no trial"),
         (lambda f: (f / "trials.jsonl").write_bytes(b"{"), "record 1: not valid JSON"),
         (lambda f: (f / "suite.json").write_bytes(b"[1"), "not valid JSON"),
