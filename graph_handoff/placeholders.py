@@ -28,10 +28,10 @@ PLACEHOLDER = re.compile(r"[@&]([1-9][0-9]{0,3})", re.ASCII)
 _CAPITALISED = r"[A-ZÀ-ÖØ-Þ][^\W\d]*(?:['’-][^\W\d]+)*(?![\w@])"
 _LIFTED = rf"""
       "(?P<quoted>[^"\n]+)"
-    | (?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]*\w               # an email
-    | (?<![\w.,])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?(?!\w|[,.]\d)  # a number with groups of thousands
-    | \#?(?<![\w@&])(?<!\w[-/:.])(?:-(?=\d))?             # any other word with a digit or an @
-      (?=(?:[\w@&]|[-/:.](?=[\w@&]))*[\d@])[\w@&]+(?:[-/:.][\w@&]+)*
+    | (?<![\w.+-])[\w.+-]++@[\w-]++\.[\w.-]*\w               # an email
+    | (?<![\w.,])\d{{1,3}}(?:,\d{{3}})++(?:\.\d+)?(?!\w|[,.]\d)  # a number with groups of thousands
+    | \#?(?<![\w@&])(?<!\w[-/:.])(?!(?<=[@&][-/:.])[\w@&])(?:-(?=\d))?  # any other word with a digit or an @
+      (?=(?:[\w@&]|[-/:.](?=[\w@&]))*[\d@])[\w@&]++(?:[-/:.][\w@&]++)*+
     | (?P<name>(?<!\w){_CAPITALISED}(?:\ {_CAPITALISED})*)
     """
 _STAYS = re.compile(r"\d{1,2}(?:st|nd|rd|th)?", re.ASCII)

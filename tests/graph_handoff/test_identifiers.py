@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph_handoff.identifiers import find_identifiers, is_identifier
+from graph_handoff.placeholders import lift
 
 IDENTIFIERS = [
     "#W6390527",
@@ -71,3 +72,18 @@ def test_time_grows_with_the_text_alone(unit: str) -> None:
 
     assert growth(find_identifiers, text) < 9
     assert growth(is_identifier, text) < 9
+
+
+ALMOST = ["1234-", "W1", "a.", "a_", "1,111", "-", "#", "a@b.c", "&-", "A'", '"a', "x:&"]
+"""Pieces of texts that are nearly identifiers, to be repeated."""
+
+
+@pytest.mark.parametrize("piece", ALMOST)
+@pytest.mark.parametrize("end", ["", "+", "!", "@"])
+def test_no_repetition_takes_more_than_linear_time(piece: str, end: str) -> None:
+    def text(characters: int) -> str:
+        return piece * (characters // len(piece)) + end
+
+    assert is_identifier("1234-" * 16 + "1234+") is False  # 85 characters that once took minutes
+    for work in (is_identifier, find_identifiers, lift):
+        assert growth(work, text, 40_000) < 9
