@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,11 @@ from hypothesis import HealthCheck, settings
 
 from graph_handoff.console import set_quiet
 
-# A busy machine is no failure: no property is judged by how long its examples take.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A busy machine is no failure: no property is judged by how long its examples take. Under CI every run tries the same examples, so
+# that a change is judged by itself; elsewhere each run looks for new ones.
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
 settings.load_profile("unhurried")
 
 # A shell starts what it puts in the background without Ctrl-C; the tests send it.

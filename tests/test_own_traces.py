@@ -19,7 +19,8 @@ def commands() -> list[list[str]]:
     """The stages that the target runs, as arguments of `handoff`."""
     recipe = re.search(r"^own-traces:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert recipe is not None
-    return [line.replace("$(OWN)", "examples/own-traces").split()[1:] for line in recipe[1].splitlines()]
+    commands = [line.split() for line in recipe[1].replace("$(OWN)", "examples/own-traces").splitlines()]
+    return [words[1:] for words in commands if words[0] == "$(HANDOFF)"]
 
 
 def handoff(folder: Path, *arguments: str) -> str:
