@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 from graph_handoff.console import set_quiet
 
-# A busy machine is no failure: no property is judged by how long its examples take. Under CI every run tries the same examples, so
-# a change is judged by itself; elsewhere each run looks for new ones.
+# A busy machine is no failure: no property is judged by how long its examples take. Under CI every run tries the same examples,
+# so a change is judged by itself; elsewhere each run looks for new ones.
 settings.register_profile(
     "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )
