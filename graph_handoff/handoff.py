@@ -98,6 +98,9 @@ class Handoff:
         """The inverse of `to_json`. Raises InputError."""
         if not isinstance(value, dict) or not {"text", "protocol", "form"} <= value.keys() <= set(_FIELDS):
             raise InputError("not a handoff", found=value, allowed=_FIELDS)
+        for field in ("text", "protocol", "form"):
+            if not isinstance(value[field], str):
+                raise InputError("not a handoff: must be text", field=field, found=value[field])
         try:
             decision = Decision.from_json(value["decision"]) if value.get("decision") is not None else None
             return replace(cls(**{**value, "decision": None}), decision=decision)

@@ -53,16 +53,16 @@ class Routed(Protocol):
 
     def encode(self, delegation: Delegation, seed: int = 0, decision: Decision | None = None) -> Handoff:
         """The handoff in the form that `decision` says; without one the router is asked."""
-        decision = decision or self.decide(delegation)
+        return self.sealed(self._written(delegation, seed, decision or self.decide(delegation)), delegation.tools, seed)
+
+    def write(self, delegation: Delegation, seed: int) -> Written:
+        return self._written(delegation, seed, self.decide(delegation))
+
+    def _written(self, delegation: Delegation, seed: int, decision: Decision) -> Written:
         chosen = self.graph if decision.format == "graph" else self.prose
         written = chosen.write(delegation, seed)
         form = chosen.name if written.form is None else f"{chosen.name}/{written.form}"
-        artefact = written.artefact or chosen.artefact
-        return self.sealed(written._replace(form=form, decision=decision, artefact=artefact), delegation.tools, seed)
-
-    def write(self, delegation: Delegation, seed: int) -> Written:
-        handoff = self.encode(delegation, seed)
-        return Written(handoff.text, handoff.form, handoff.fallback, handoff.repaired, handoff.artefact, handoff.decision)
+        return written._replace(form=form, decision=decision, artefact=written.artefact or chosen.artefact)
 
     def decode(self, handoff: Handoff | str, tools: Toolset) -> Reading:
         """As `Protocol.decode`; a text without a header is read as prose."""

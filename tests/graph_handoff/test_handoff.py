@@ -59,7 +59,15 @@ def test_json_and_text_arrive(protocol: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, [], {"text": "x"}, {**SENT.to_json(), "more": 1}, {**SENT.to_json(), "decision": {"format": "graph"}}]
+    "value",
+    [
+        None,
+        [],
+        {"text": "x"},
+        {**SENT.to_json(), "more": 1},
+        {**SENT.to_json(), "text": 5},
+        {**SENT.to_json(), "decision": {"format": "graph"}},
+    ],
 )
 def test_other_json_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="not a handoff"):
